@@ -14,7 +14,7 @@ from headrace.distribute.reduce_op import reduce_op
 from headrace.graph import nest
 from headrace.graph.graph import get_default_graph
 from headrace.ops.control.basic import group as group_ops
-from headrace.ops.state import replica_scope
+from headrace.ops.state import replica_scope, share
 
 __all__ = ["Strategy", "default_strategy"]
 
@@ -55,13 +55,18 @@ class Strategy:
         """What libraries and optimisers use."""
         return self._extended
 
-    @contextlib.contextmanager
-    def scope(self) -> Iterator[Strategy]:
+    def scope(self) -> contextlib.AbstractContextManager[Strategy]:
         """Variables made in the block belong to this strategy.
 
         Raises:
-            RuntimeError: in the scope of another strategy, or in a replica.
+            RuntimeError: in the scope of another strategy, in a replica, or in a worker of a plain
+                script.
         """
+        share.refuse_own(f"{type(self).__name__}.scope()")
+        return self._scope()
+
+    @contextlib.contextmanager
+    def _scope(self) -> Iterator[Strategy]:
         place = replica_scope.current()
         if place is not None and place.strategy is self and place.replica is None:
             yield self

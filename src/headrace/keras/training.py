@@ -18,12 +18,14 @@ from headrace.keras.log_names import old_names
 from headrace.keras.sessions import get_session
 from headrace.keras.strategies import check_strategy
 from headrace.keras.sync import in_step
+from headrace.ops.state import share
 from headrace.train import optimizers as train_optimizers
 from headrace.train.optimizer import Optimizer
 
 #: Methods that read the values of a model; those that change them.
 _READ = ("evaluate", "predict", "test_on_batch", "predict_on_batch", "get_weights", "save")
 _CHANGE = ("fit", "train_on_batch", "set_weights", "load_weights")
+_TRAIN = ("fit", "train_on_batch")
 
 
 def install() -> None:
@@ -50,6 +52,13 @@ def _in_step(owner: Any, name: str) -> None:
 
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _TRAIN:
+            share.refuse(
+                f"a model of Keras is trained by `{name}`",
+                "Train it in a session (an optimizer of tf.train on what the model returns), or as "
+                "an Estimator: tf.keras.estimator.model_to_estimator(model); or use a strategy of "
+                "tf.distribute, without HEADRACE_DATA_PARALLEL.",
+            )
         args = tuple(_batches(a) for a in args)
         kwargs = {k: _batches(v) for k, v in kwargs.items()}
         with in_step(self, name in _CHANGE):

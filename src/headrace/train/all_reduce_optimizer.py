@@ -20,6 +20,7 @@ from headrace.ops.collective import api as collective
 from headrace.ops.collective.calls import FIRST_OWN_KEY
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.state import share
 from headrace.ops.state.variables import Variable
 from headrace.train.global_step import get_global_step
 from headrace.train.optimizer import GradVar, Optimizer
@@ -219,6 +220,7 @@ class AllReduceOptimizer(WrappedOptimizer):
         ValueError: for fewer than one worker, or no room in a bucket; for a dense gradient of a
             variable without a fixed shape; in sharded mode for sparse gradients and variables with
             constraints.
+        RuntimeError: in a worker of a plain script.
 
     >>> w = tf.Variable([1.0, 2.0])
     >>> optimizer = tf.train.AllReduceOptimizer(tf.train.GradientDescentOptimizer(0.5), 1)
@@ -249,6 +251,7 @@ class AllReduceOptimizer(WrappedOptimizer):
                 f"{group_size} and {bucket_bytes}."
             )
         super().__init__(opt, False, name)
+        share.refuse_own("an AllReduceOptimizer", "--all-reduce")
         self.group_size, self.group_key = group_size, group_key
         self._hint = communication_hint
         self._bucket_bytes, self._average, self._sharded = bucket_bytes, average, sharded

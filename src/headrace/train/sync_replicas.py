@@ -21,6 +21,7 @@ from headrace.ops.io.accumulators_api import (
     SparseConditionalAccumulator,
 )
 from headrace.ops.io.queues_api import FIFOQueue
+from headrace.ops.state import share
 from headrace.ops.state.variables import Variable
 from headrace.ops.state.variables_api import global_variables, report_uninitialized_variables
 from headrace.train.optimizer import GradVar, Optimizer
@@ -64,6 +65,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
     Raises:
         ValueError: if a number of replicas is not positive.
         TypeError: if one is no whole number, or ``opt`` no optimiser.
+        RuntimeError: in a worker of a plain script.
 
     >>> x = tf.Variable(4.0)
     >>> step = tf.train.get_or_create_global_step()
@@ -93,6 +95,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
         if total_num_replicas is not None:
             total = _positive(total_num_replicas, "total_num_replicas")
         super().__init__(opt, use_locking, name)
+        share.refuse_own("a SyncReplicasOptimizer", "--sync")
         logging.info(
             "SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s", needed, total
         )
