@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Container, Iterator
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.tensor import Operation, Tensor
@@ -66,7 +66,7 @@ class WorkerShare(Protocol):
     def give_way(self, what: str) -> None:
         """Be alone from now on: ``what`` shows that the script distributes itself."""
 
-    def refuse(self, what: str, instead: str) -> NoReturn:
+    def refuse(self, what: str, instead: str) -> None:
         """Raise a RuntimeError: the script does what is not spread over workers in this way."""
 
     def hooks(self) -> list[Any]:
