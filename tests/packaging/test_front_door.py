@@ -60,10 +60,12 @@ def test_the_readme_lists_every_extra():
     assert re.findall(r"^\| `([a-z0-9]+)` \|", text, re.MULTILINE) == [
         "demo",
         "keras",
+        "kubernetes",
         "lmdb",
         "security",
         "s3",
         "rdma",
+        "ray",
         "tensorboard",
         "docs",
         "dev",

@@ -26,6 +26,12 @@ class ChainSummary(NamedTuple):
         mean, stddev: over the draws of all chains.
         error: the standard error of the mean as an estimate, ``stddev / sqrt(ess)``.
         ess: see `effective_sample_size`; ``rhat``: see `potential_scale_reduction`.
+
+    >>> import headrace as tf
+    >>> draws = tf.constant([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 1.0]])
+    >>> with tf.Session() as session:
+    ...     print(session.run(tf.bayes.summary(draws).mean))
+    2.5
     """
 
     mean: Any

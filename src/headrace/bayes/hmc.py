@@ -34,7 +34,11 @@ Density = Callable[[Any], tuple[Any, Any]]
 
 
 class Point(NamedTuple):
-    """Where chains are: position ``[chains, size]``, log density ``[chains]`` and its gradient."""
+    """Where chains are: position ``[chains, size]``, log density ``[chains]`` and its gradient.
+
+    >>> Point(position=[[2.0]], log_density=[-2.0], gradient=[[-2.0]]).log_density
+    [-2.0]
+    """
 
     position: Any
     log_density: Any
@@ -54,6 +58,12 @@ class Chains(NamedTuple):
         step_size: a scalar; ``num_leapfrog_steps``: of each path, an int32 scalar.
         scales: what was learnt of the unconstrained parameters in their order: variances
             ``[size]``, or their covariance ``[size, size]``.
+
+    >>> import headrace as tf
+    >>> normal = lambda x: -0.5 * tf.reduce_sum(tf.square(x))
+    >>> chains = sample(normal, tf.zeros([3]), num_samples=10, num_chains=2)
+    >>> chains.samples.shape.as_list(), chains.acceptance.shape.as_list()
+    ([2, 10, 3], [2, 10])
     """
 
     samples: Any

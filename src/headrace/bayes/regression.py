@@ -15,7 +15,11 @@ __all__ = ["LinearRegression", "LogisticRegression", "NormalPosterior"]
 
 
 class NormalPosterior(NamedTuple):
-    """A normal density: ``mean`` is ``[features]``, ``covariance`` ``[features, features]``."""
+    """A normal density: ``mean`` is ``[features]``, ``covariance`` ``[features, features]``.
+
+    >>> NormalPosterior(mean=[0.0, 1.0], covariance=[[1.0, 0.0], [0.0, 2.0]]).mean
+    [0.0, 1.0]
+    """
 
     mean: Any
     covariance: Any

@@ -27,17 +27,14 @@ _NOTHING: Kinds = frozenset()
 _SOURCES = ("IteratorGetNext", "IteratorGetNextSync", "QueueDequeueManyV2", "QueueDequeueUpToV2")
 _ELEMENTS = ("QueueDequeueV2", "ReaderReadV2")
 _SIZES = ("Shape", "ShapeN", "Size")
-#: Linear in input 0; other inputs say how.
-_FIRST = (
-    *("Identity", "Neg", "Cast", "Reshape", "Squeeze", "ExpandDims", "StopGradient"),
-    *("Snapshot", "PreventGradient", "CheckNumerics", "Tile", "BroadcastTo", "Sum", "Mean"),
-    *("Print", "EnsureShape", "Transpose", "StridedSlice", "Slice"),
-)
-_SUMS = ("Add", "AddV2", "AddN", "Sub", "Pack", "ConcatV2", "BiasAdd")
+#: Linear in input 0; other inputs say how. So is what only hands on or chooses elements of it.
+_FIRST = ("Neg", "Cast", "Sum", "Mean")
+#: They give input 0 as it is, after a look at it.
+_LOOKS = ("CheckNumerics", "EnsureShape", "Print")
+_SUMS = ("Add", "AddV2", "AddN", "Sub")
 _PRODUCTS = ("Mul",)
 _QUOTIENTS = ("RealDiv", "Div", "DivNoNan", "TruncateDiv")
 _CHOICES = ("Select", "SelectV2", "Where")
-_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm")
 
 
 class LossKinds:
@@ -100,8 +97,7 @@ def _kinds(op: Operation, inputs: list[Kinds], found: LossKinds) -> Kinds:
         return frozenset({COUNT})
     if ROWS in together:
         return _of_rows(op, inputs, together, found)
-    rule = _RULES.get(op.type)
-    kinds = rule(inputs) if rule is not None else None
+    kinds = _by_rule(op, inputs)
     if kinds is None:
         kinds = frozenset({COUNT}) if together <= {COUNT} else None
     if kinds is None:
@@ -127,7 +123,7 @@ def _is_random(op: Operation) -> bool:
 
 
 def _of_rows(op: Operation, inputs: list[Kinds], together: Kinds, found: LossKinds) -> Kinds:
-    if op.type in _REDUCTIONS and ROWS in inputs[0] and _takes_first_axis(op):
+    if "keep_dims" in op.attrs and ROWS in inputs[0] and _takes_first_axis(op):
         if op.type == "Sum":
             found.sums.append(op)
             return frozenset({SUM})
@@ -156,6 +152,17 @@ def _takes_first_axis(op: Operation) -> bool:
         return True
     rank = len(dims) if dims is not None else 0
     return any(axis in (0, -rank) for axis in axes.reshape(-1).tolist())
+
+
+def _by_rule(op: Operation, inputs: list[Kinds]) -> Kinds | None:
+    """What is known of an op that gives no rows from its inputs; None if nothing is."""
+    rule = _RULES.get(op.type)
+    if rule is not None:
+        return rule(inputs)
+    traits = op.op_def.traits
+    if traits.is_view or traits.elements_of == slice(1):
+        return _first(inputs)
+    return _sum(inputs[traits.elements_of]) if traits.elements_of is not None else None
 
 
 def _first(inputs: list[Kinds]) -> Kinds | None:
@@ -193,8 +200,8 @@ def _use(names: Iterable[str], rule: Callable[[list[Kinds]], Kinds | None]) -> N
     _RULES.update(dict.fromkeys(names, rule))
 
 
-_use(_FIRST, _first)
-_use(_SUMS, _sum)
+_use((*_FIRST, *_LOOKS), _first)
+_use((*_SUMS, "BiasAdd"), _sum)
 _use(_PRODUCTS, _product)
 _use(_QUOTIENTS, _quotient)
 _use(_CHOICES, _choice)

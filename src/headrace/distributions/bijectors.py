@@ -35,6 +35,11 @@ class Bijector:
 
     Raises:
         ValueError: if ``event_ndims`` is no integer from 0 on.
+
+    >>> import headrace as tf
+    >>> with tf.Session() as session:
+    ...     print(session.run(AffineScalar(1.0, 2.0).forward([0.0, 3.0])))
+    [1. 7.]
     """
 
     def __init__(

@@ -392,6 +392,7 @@ def test_a_task_that_only_serves_leaves_when_no_session_needs_it(cluster, joined
     with tf.device(server.task.me.task):
         x = tf.constant(1.0) + tf.placeholder_with_default(1.0, [])
     waits = threading.Thread(target=server.join)
+    assert eventually(lambda: server.task.me.task in servers["worker", 0].members.addresses)
     with tf.Session(servers.target("worker")) as session:
         assert session.run(x) == 2.0
         waits.start()

@@ -5,7 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
+from headrace.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    NotFoundError,
+    UnknownError,
+)
 from headrace.graph import dtypes
 from headrace.ops.embeddings import table_files
 from headrace.ops.embeddings.first_rows import RowStart
@@ -322,7 +327,7 @@ def test_a_failed_save_loses_no_change(tmp_path, monkeypatch):
     store.remove_rows(store.index.find(np.array([4])))
     with monkeypatch.context() as patch:
         patch.setattr(table_files.system, "rename", _fail)
-        with pytest.raises(OSError, match="disk is full"):
+        with pytest.raises(UnknownError, match="disk is full"):
             table_files.save_changes(store, path)
     assert [p.name for p in tmp_path.iterdir()] == ["m.table-t-00000-of-00001"]
     table_files.save_changes(store, path)
