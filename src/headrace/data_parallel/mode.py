@@ -31,7 +31,9 @@ class ParallelMode(NamedTuple):
             ValueError: if it names no mode.
         """
         kind, mark, backups = text.partition(":")
-        if kind not in _KINDS or (mark and (kind != "sync" or not backups.isdigit())):
+        if kind not in _KINDS or (
+            mark and (kind != "sync" or not (backups.isdecimal() and len(backups) < 10))
+        ):
             raise ValueError(
                 "HEADRACE_DATA_PARALLEL can be async, sync, sync:BACKUPS (with a number, such as "
                 f"sync:1) or all-reduce, but is {text!r}.{suggest(kind, _KINDS)}"

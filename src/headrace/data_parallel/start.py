@@ -37,7 +37,11 @@ def begin() -> ScriptWorker | None:
         config: dict[str, Any] = json.loads(os.environ.get("TF_CONFIG") or "{}")
         cluster, task = config["cluster"], config["task"]
         job, index = task["type"], int(task["index"])
-    except (KeyError, TypeError, ValueError) as error:
+        if not (isinstance(cluster, dict) and isinstance(job, str)):
+            raise TypeError("'cluster' must be a JSON object, and 'type' a string")
+        if type(task["index"]) not in (int, str):
+            raise TypeError(f"'index' must be an integer, not {task['index']!r}")
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"HEADRACE_DATA_PARALLEL={flags.data_parallel} needs TF_CONFIG with a cluster and the "
             f"task of this process, as `headrace launch` sets it ({error!r})."

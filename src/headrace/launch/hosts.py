@@ -16,6 +16,8 @@ from headrace.launch.starter import Starter, preload
 __all__ = ["Connection", "HeldPorts", "Host", "LocalHost"]
 
 _PIECE = 1 << 16
+#: Bytes of a line at most: a parent of tasks tells less than a tenth at once.
+_LONGEST = 1 << 22
 
 
 class Host(Protocol):
@@ -37,7 +39,11 @@ class Host(Protocol):
         """Tell it a command; one that is gone hears nothing."""
 
     def events(self) -> list[dict[str, Any]] | None:
-        """What has come, at least a part of a line; None at the end of the connection."""
+        """What has come, at least a part of a line; None at the end of the connection.
+
+        Raises:
+            ConnectionError: if it is nothing that a host tells.
+        """
 
     def close(self) -> str:
         """End all that is left there; tells how the connection has ended, "" if well."""
@@ -66,7 +72,11 @@ class Connection:
                 data = data[os.write(self._out, data) :]
 
     def events(self) -> list[dict[str, Any]] | None:
-        """Whole lines that have come; None at the end."""
+        """Whole lines that have come; None at the end.
+
+        Raises:
+            ConnectionError: for what a parent of tasks does not write.
+        """
         try:
             data = os.read(self._in, _PIECE)
         except OSError:
@@ -74,12 +84,28 @@ class Connection:
         if not data:
             return None
         *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
+        if len(self._rest) > _LONGEST:
+            raise ConnectionError(f"a line of more than {_LONGEST} bytes came from it")
+        return [_event(line) for line in lines]
 
     def close(self) -> None:
         """Let the other side see the end."""
         for end in {self._in, self._out}:
             os.close(end)
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+        if isinstance(found, dict) and isinstance(found.get("event"), str):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    shown = line[:200].decode("utf-8", "replace")
+    raise ConnectionError(
+        f"{shown!r} came from it, where lines of the parent of its tasks should. A login shell "
+        "must print nothing when it runs a command: see its .bashrc or .profile."
+    )
 
 
 class LocalHost:

@@ -189,10 +189,14 @@ class Launcher:
 
     def _listener(self, selector: selectors.BaseSelector, host: Host) -> Callable[[], None]:
         def listen() -> None:
-            events = host.events()
+            events, problem = None, ""
+            try:
+                events = host.events()
+            except ConnectionError as error:
+                problem = str(error)
             if events is None:
                 selector.unregister(host)
-                self._lost(host)
+                self._lost(host, problem)
             for event in events or ():
                 self._hear(event)
 
@@ -210,10 +214,12 @@ class Launcher:
             self._logs.add(task, [f"--- {words_of(event['status'])} ---"])
             self._do(self._rules.ended(task, event["status"], time.monotonic()))
 
-    def _lost(self, host: Host) -> None:
-        """A connection has ended, and with it all tasks there."""
+    def _lost(self, host: Host, problem: str) -> None:
+        """A connection has ended, or carries what it should not: with it all tasks there."""
         tasks = [t for t, h in self._placed.items() if h is host]
-        why = host.close()
+        why = problem or host.close()
+        if problem:
+            host.close()
         text = f"{host.name or 'this machine'} runs no tasks any more: {why or 'it is gone'}"
         self._do(self._rules.lost(text, tasks, time.monotonic()))
 

@@ -47,21 +47,49 @@ def main(
     command: tuple[str, ...],
 ) -> None:
     """Wait until the name of this pod is its own, complete TF_CONFIG, and become COMMAND."""
-    found = completed_config(os.environ, replicas, first_workers, contact)
-    task = tf_config_or_empty(found).get("task", {})
-    addresses = tf_config_or_empty(found).get("cluster", {}).get(task.get("type"), [])
-    index = task.get("index", 0)
-    if index < len(addresses):  # an evaluator is no part of the cluster
-        try:
-            wait_for_own_name(split_address(addresses[index])[0])
-        except TimeoutError as error:
-            raise click.ClickException(str(error)) from None
+    if not serves and not command:
+        raise click.UsageError("There is no COMMAND to become, and no --serve.")
+    try:
+        found = completed_config(os.environ, replicas, first_workers, contact)
+        if (address := _own_address(found)) is not None:
+            wait_for_own_name(split_address(address)[0])
+    except (TimeoutError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
     if serves:
         os.environ.update(found)
         settings.reload()
         serve()
     else:
         run(command, found)
+
+
+def _own_address(environ: Mapping[str, str]) -> str | None:
+    """Of this task; None for an evaluator, which is no part of the cluster, and without a cluster.
+
+    Raises:
+        ValueError: if ``TF_CONFIG`` is not as it should be.
+    """
+    config = tf_config_or_empty(environ)
+    if not config:
+        return None
+    _check(config)
+    addresses, index = config["cluster"].get(config["task"]["type"], []), config["task"]["index"]
+    return addresses[index] if index < len(addresses) else None
+
+
+def _check(config: Mapping[str, Any]) -> None:
+    """What an operator has written, or somebody by hand."""
+    cluster, task = config.get("cluster"), config.get("task")
+    fits = isinstance(cluster, dict) and isinstance(task, dict)
+    fits = fits and isinstance(task.get("type"), str)
+    fits = fits and type(task.get("index")) is int and task["index"] >= 0
+    for tasks in cluster.values() if fits else ():
+        fits = fits and isinstance(tasks, list) and all(isinstance(a, str) for a in tasks)
+    if not fits:
+        raise ValueError(
+            f"{VARIABLE} must be a JSON object with 'cluster', lists of addresses by the names of "
+            f"jobs, and 'task', an object with 'type' and 'index', not {json.dumps(config):.200}."
+        )
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -89,6 +117,9 @@ def completed_config(
         first_workers: so many workers the cluster begins with; None if that is all of them.
         contact: ``host:port`` of the task by which others join.
 
+    Raises:
+        ValueError: if ``TF_CONFIG`` is not as it should be.
+
     >>> cluster, task = {"worker": ["a:1", "b:1", "c:1"]}, {"type": "worker", "index": 1}
     >>> config = json.dumps({"cluster": cluster, "task": task})
     >>> found = completed_config({"TF_CONFIG": config}, 0, 1, "p:1")
@@ -101,6 +132,7 @@ def completed_config(
     config: dict[str, Any] = tf_config_or_empty(environ)
     if not config:
         return found
+    _check(config)
     if replicas:
         config["replicas"] = replicas
     if first_workers is not None:

@@ -90,6 +90,8 @@ def passed_environment(environ: Mapping[str, str], more: Sequence[str] = ()) -> 
         found.setdefault(TOKEN_VARIABLE, Path(file).read_text(encoding="utf-8").strip())
     for item in more:
         name, equals, value = item.partition("=")
+        if not name:
+            raise ValueError(f"--env {item}: give --env NAME=VALUE, or NAME of a variable here.")
         if not equals and name not in environ:
             raise ValueError(
                 f"--env {name}: there is no such variable here; give --env NAME=VALUE."
@@ -192,7 +194,12 @@ class SshHost:
                 self._process.kill()
                 seconds = f"{self._options.patience:.0f} s"
                 raise OSError(f"{self.name} has not answered for {seconds}: {self.close()}")
-            found = self._line.events()
+            try:
+                found = self._line.events()
+            except ConnectionError as error:
+                self._process.kill()
+                self.close()
+                raise OSError(f"{self.name} cannot run tasks: {error}") from None
             if found is None:
                 raise OSError(f"{self.name} cannot run tasks: {self.close()}")
             self._early += found

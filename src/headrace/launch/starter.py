@@ -21,6 +21,7 @@ killed when it ends; what has left its group is found as an orphan of this proce
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -215,14 +216,23 @@ class Starter:
                 continue
             # While it is not waited for, its number and that of its group are nobody else's.
             kill_group(ended, signal.SIGKILL)
-            while child.output >= 0 and self._read(child):
-                pass
+            self._read_rest(child)
             status = os.waitstatus_to_exitcode(os.waitpid(ended, 0)[1])
             if child.output >= 0:
                 self._selector.unregister(child.output)
                 os.close(child.output)
             del self._tasks[child.task]
             self._tell(event="ended", task=child.task, status=status)
+
+    def _read_rest(self, child: _Child) -> None:
+        """Pass on what a task that has ended left in its pipe, which holds so much at most.
+
+        What has left its group may write for ever.
+        """
+        if child.output >= 0:
+            for _ in range(-(-fcntl.fcntl(child.output, fcntl.F_GETPIPE_SZ) // _PIECE) + 1):
+                if child.output < 0 or not self._read(child):
+                    return
 
     @staticmethod
     def _ended() -> int | None:

@@ -21,6 +21,8 @@ __all__ = [
 
 _TASK = re.compile(r"/job:[A-Za-z_][A-Za-z0-9_.-]*/replica:0/task:[0-9]{1,7}")
 _MOST_BALLOTS = 1 << 48
+#: Epochs grow by one: with a higher one nobody could change the record any more.
+_MOST_EPOCHS = 1 << 48
 
 
 def record_to_message(record: ClusterRecord) -> pb.RecordDef:
@@ -43,6 +45,8 @@ def record_of(message: pb.RecordDef) -> ClusterRecord:
     """
     if message.epoch < 0 or any(count < 0 for count in message.wanted.values()):
         raise _makes_no_sense("numbers below 0")
+    if message.epoch >= _MOST_EPOCHS:
+        raise _makes_no_sense(f"the epoch {message.epoch}")
     for task in (*message.voters, *message.tasks, *message.moved.values()):
         if not _TASK.fullmatch(task):
             raise _makes_no_sense(f"{task!r}, which is no task")

@@ -62,11 +62,13 @@ def _stated_replicas(cluster: Any) -> int:
     """
     config = tf_config_or_empty()
     replicas, stated = config.get("replicas", 0), config.get("cluster")
+    if type(replicas) is not int:
+        raise ValueError(f"TF_CONFIG: 'replicas' must be an integer, not {replicas!r:.100}.")
     if not replicas or not isinstance(stated, dict) or not stated.get(SERVERS):
         return 0
     own = ClusterSpec(cluster).as_dict()
     servers = ClusterSpec({SERVERS: stated[SERVERS]}).as_dict()
-    return int(replicas) if own.get(SERVERS) == servers[SERVERS] else 0
+    return replicas if own.get(SERVERS) == servers[SERVERS] else 0
 
 
 def joining_def(

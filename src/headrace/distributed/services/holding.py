@@ -27,13 +27,15 @@ from headrace.distributed.wire.failures import to_failure
 from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.machine import OWN, MasterStart
 from headrace.distributed.worker.worker import RegisteredPart, Worker
-from headrace.errors import AbortedError, DeadlineExceededError, OpError
+from headrace.errors import AbortedError, DeadlineExceededError, InvalidArgumentError, OpError
 from headrace.executor.threads import step_threads
 
 __all__ = ["LOOK", "HoldReason", "Holding"]
 
 #: Between two looks at parts of steps that run, in seconds.
 LOOK = 0.002
+#: Nobody waits longer for steps to end, in seconds.
+_LONGEST_WAIT = 600.0
 
 
 class HoldReason:
@@ -194,6 +196,9 @@ class Holding:
 
     def _hold_steps(self, source: MasterStart, message: pb.HoldSteps) -> None:
         """Let masters begin no more steps with the variables, and wait for those under way."""
+        if not 0 <= message.seconds <= _LONGEST_WAIT:
+            text = f"Steps cannot be waited for {message.seconds:g} s."
+            raise InvalidArgumentError(None, None, text)
         end = time.monotonic() + message.seconds
         if not self._one.acquire(timeout=message.seconds):
             text = f"Variables of {self.task} move, or are being saved, for {message.seconds:g} s."

@@ -45,6 +45,7 @@ _MAGIC = b"HRTABLE1"
 _BLOCK = 1 << 15
 #: What such a name ends in.
 _FILE = re.compile(r".\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
+_ID = re.compile(r"[0-9a-f]{32}")
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
 #: What headers have only where it says something.
 _OPTIONAL = ("checkpoint", "followed", "after")
@@ -325,7 +326,7 @@ def _parsed(text: bytes, path: str) -> Header:
         fits = fits and len({s.name for s in slots}) == len(slots)
         if not fits or not dtypes.as_dtype(texts["dtype"]).is_floating:
             raise ValueError("numbers that cannot be")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         raise DataLossError(
             None, None, f"{path} is damaged: its header is not that of a table ({error})."
         ) from error
@@ -334,9 +335,12 @@ def _parsed(text: bytes, path: str) -> Header:
 
 def _link(found: Any) -> FollowedFile:
     file, identity, size = found
-    if "/" in _is(str, file) or not _FILE.search(file):
+    if "/" in _is(str, file) or "\0" in file or not _FILE.search(file):
         raise ValueError(f"{file!r} is no file of a table")
-    return FollowedFile(file, _is(str, identity), _is(int, size))
+    # It becomes a part of a name of a file.
+    if not _ID.fullmatch(_is(str, identity)) or _is(int, size) < 0:
+        raise ValueError(f"{found!r:.200} is no save of a table")
+    return FollowedFile(file, identity, size)
 
 
 def _is(kind: type, value: Any) -> Any:
@@ -369,7 +373,11 @@ def _chain(path: str) -> list[str]:
         DataLossError: if one is missing that others follow.
     """
     header = read_header(path)
-    chain = [_followed(path, link) for link in header.after]
+    if header.number:
+        raise DataLossError(None, None, f"{path} has changes that follow a save, not a save.")
+    chain = []
+    for number, link in enumerate(header.after):
+        chain.append(_followed(path, link, header.after[:number]))
     chain.append(path)
     number = 1
     for changes in _changes_of(path):
@@ -390,11 +398,17 @@ def names_of(link: FollowedFile) -> tuple[str, str]:
     return link.file, f"{link.file}.older-{link.id}"
 
 
-def _followed(path: str, link: FollowedFile) -> str:
-    """A file that another one follows."""
+def _followed(path: str, link: FollowedFile, after: Sequence[FollowedFile]) -> str:
+    """A file that another one follows, and which must follow others itself: so none comes twice."""
     directory = path[: len(path) - len(path.rpartition("/")[2])]
     for name in names_of(link):
-        if system.exists(directory + name) and read_header(directory + name).id == link.id:
+        if not system.exists(directory + name):
+            continue
+        found = read_header(directory + name)
+        if found.id == link.id:
+            if found.number or found.after != tuple(after):
+                text = f"{path} is damaged: {link.file} does not follow what it says of it."
+                raise DataLossError(None, None, text)
             return directory + name
     raise DataLossError(
         None,
