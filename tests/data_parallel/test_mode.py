@@ -18,7 +18,7 @@ def test_modes(text, mode):
     assert ParallelMode.parse(text) == mode
 
 
-@pytest.mark.parametrize("text", ["sink", "sync:", "sync:x", "async:1", "1"])
+@pytest.mark.parametrize("text", ["sink", "sync:", "sync:x", "async:1", "1", "sync:²"])
 def test_other_words_are_refused(text):
     with pytest.raises(
         ValueError, match=r"HEADRACE_DATA_PARALLEL can be async, sync, sync:BACKUPS"

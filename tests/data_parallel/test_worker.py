@@ -40,6 +40,22 @@ def test_settings_without_a_cluster_are_refused(monkeypatch):
         start.begin()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"cluster": ["b:1"], "task": {"type": "worker", "index": 0}}',
+        '{"cluster": {"worker": ["b:1"]}, "task": {"type": ["worker"], "index": 0}}',
+        '{"cluster": {"worker": ["b:1"]}, "task": {"type": "worker", "index": 0.9}}',
+        '{"cluster": {"worker": ["b:1"]}, "task": {"type": "worker", "index": 1e999}}',
+    ],
+)
+def test_clusters_of_other_types_are_refused(monkeypatch, text):
+    monkeypatch.setenv("TF_CONFIG", text)
+    monkeypatch.setattr(flags, "data_parallel", "async")
+    with pytest.raises(ValueError, match="needs TF_CONFIG with a cluster and the task of this"):
+        start.begin()
+
+
 def test_variables_go_where_the_fewest_bytes_are(second):
     large, first, other = (tf.Variable(tf.zeros([n])) for n in (1000, 10, 10))
     local = tf.Variable(0.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])

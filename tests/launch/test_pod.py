@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-from headrace.launch.pod import completed_config, wait_for_own_name
+from headrace.launch.pod import completed_config, main, wait_for_own_name
 
 CLUSTER = {"ps": ["p:1"], "worker": ["a:1", "b:1", "c:1"]}
 
@@ -47,6 +48,22 @@ def test_a_pod_waits_until_its_name_is_its_own():
     with pytest.raises(TimeoutError, match=r"'w' is not the name of this pod after 60 s"):
         wait_for_own_name("w", 60, lambda host: False, lambda: clock[0], wait)
     assert len(waited) == 2 + 120
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"cluster": {"ps": ["p:1"]}}',
+        '{"cluster": ["p:1"], "task": {"type": "ps", "index": 0}}',
+        '{"cluster": {"ps": [1]}, "task": {"type": "ps", "index": 0}}',
+        '{"cluster": {"ps": ["p:1"]}, "task": {"type": "ps", "index": "0"}}',
+    ],
+)
+def test_a_description_of_other_types(text, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", text)
+    found = CliRunner().invoke(main, ["--", "true"])
+    assert found.exit_code == 1
+    assert "TF_CONFIG must be a JSON object with 'cluster', lists of addresses" in found.output
 
 
 @pytest.mark.process

@@ -140,5 +140,7 @@ def test_the_token_goes_along_whatever_holds_it(tmp_path):
         "HOME": "/",
         "A": "b=c",
     }
+    with pytest.raises(ValueError, match="--env =a: give --env NAME=VALUE"):
+        passed_environment(environ, ["=a"])
     with pytest.raises(ValueError, match="--env NOTHING: there is no such variable here"):
         passed_environment(environ, ["NOTHING"])

@@ -197,7 +197,6 @@ class SshHost:
             try:
                 found = self._line.events()
             except ConnectionError as error:
-                self._process.kill()
                 self.close()
                 raise OSError(f"{self.name} cannot run tasks: {error}") from None
             if found is None:

@@ -161,3 +161,40 @@ def test_tables_that_cannot_be_made(attrs):
         pytest.raises(InvalidArgumentError, match="cannot be made of width"),
     ):
         sess.run(rows)
+
+
+OWN = "model.table-t-00000-of-00001"
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        ["../" + OWN, "0" * 32, 1],
+        ["a\0" + OWN, "0" * 32, 1],
+        ["other", "0" * 32, 1],
+        [OWN, "/../../x", 1],
+        [OWN, "0" * 32, -1],
+        [OWN, "0" * 32],
+        7,
+    ],
+)
+def test_links_that_cannot_be(saved, link):
+    prefix, header, rest = saved
+    refused(prefix, {**header, "after": [link]}, rest, "its header is not that of a table")
+
+
+def test_starts_of_slots_that_no_float_holds(saved):
+    prefix, header, rest = saved
+    slots = [["s", 10**400]]
+    refused(prefix, {**header, "slots": slots}, rest, "its header is not that of a table")
+
+
+def test_files_that_follow_themselves(saved):
+    prefix, header, rest = saved
+    link = [OWN, header["id"], 1]
+    refused(prefix, {**header, "after": [link] * 1000}, rest, "does not follow what it says")
+
+
+def test_changes_in_the_place_of_a_save(saved):
+    prefix, header, rest = saved
+    refused(prefix, {**header, "number": 1}, rest, "has changes that follow a save, not a save")
