@@ -189,7 +189,8 @@ class Launcher:
 
     def _listener(self, selector: selectors.BaseSelector, host: Host) -> Callable[[], None]:
         def listen() -> None:
-            events, problem = None, ""
+            events: list[dict[str, Any]] | None = None
+            problem = ""
             try:
                 events = host.events()
             except ConnectionError as error:

@@ -74,7 +74,8 @@ def _own_address(environ: Mapping[str, str]) -> str | None:
         return None
     _check(config)
     addresses, index = config["cluster"].get(config["task"]["type"], []), config["task"]["index"]
-    return addresses[index] if index < len(addresses) else None
+    found: str | None = addresses[index] if index < len(addresses) else None
+    return found
 
 
 def _check(config: Mapping[str, Any]) -> None:

@@ -68,7 +68,7 @@ def _stated_replicas(cluster: Any) -> int:
         return 0
     own = ClusterSpec(cluster).as_dict()
     servers = ClusterSpec({SERVERS: stated[SERVERS]}).as_dict()
-    return replicas if own.get(SERVERS) == servers[SERVERS] else 0
+    return int(replicas) if own.get(SERVERS) == servers[SERVERS] else 0
 
 
 def joining_def(
