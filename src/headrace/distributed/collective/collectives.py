@@ -200,15 +200,23 @@ class TaskCollectives:
         """A task wants to be a member; None if that is for its group to say. The lock is held."""
         key, generation = parts_of(message.group)
         if generation:
+            newcomer = member_of(message.members[0])
+            known = self._generations.members(message.group)
+            if known and not any(m.has(newcomer) for m in known):
+                # It follows another generation of this number, which is not that of this task.
+                return self._admitted(key, newcomer) or []
             if not self._generations.differs(message.group, message.group_size):
                 return None
             # Two have begun this generation, with other members each: another one, for all of them.
             return self._call_for(key, self._generations.newest_members(key))
+        return self._admitted(key, member_of(message.members[0]))
+
+    def _admitted(self, key: int, newcomer: GroupMember) -> list[Action] | None:
+        """See `_asked_to_join`."""
         if key not in self._growing:
             return None
         number = self._generations.number_of(key)
         group = self._groups.get(number)
-        newcomer = member_of(message.members[0])
         if self._generations.wants_more(key) or group is None or not group.epoch:
             # It is being formed. Who is to be a member and has not heard of it is told again.
             waiting = self._generations.newest_members(key)
@@ -245,8 +253,13 @@ class TaskCollectives:
         self._ticks += 1
         found: list[Action] = []
         for key in self._growing:
-            group = self._groups.get(key)
+            group = self._groups.get(self._generations.number_of(key))
             message = None if group is None else group.said_anew()
+            if message is not None and message.group != key:
+                # Others may have gone on from this generation without this task.
+                own, message = message.members, self._anew(key)
+                if not any(m.task == self._me.task for m in message.members):
+                    message.members.extend(own)
             if message is None or self._ticks % _EVERY_TICKS:
                 continue
             others = sorted(t for t in self._addresses if _trains(t) and t != self._me.task)
@@ -387,6 +400,11 @@ class TaskCollectives:
             members = [m.task for m in self._generations.newest_members(key)]
             # What it was told may have gone with a link.
             lacks = message.kind != pb.ANEW and sender in members
+            if message.kind == pb.ANEW and sender not in members:
+                # It waits in a generation that the others have left: it comes anew.
+                check_form(sender, message)
+                left = [m for m in map(member_of, message.members) if m.task == sender]
+                return [a for m in left for a in self._admitted(key, m) or []]
             return [Send(sender, self._anew(key))] if lacks else []
         if message.kind == pb.ANEW:
             check_form(sender, message)
