@@ -81,11 +81,15 @@ def _own_address(environ: Mapping[str, str]) -> str | None:
 def _check(config: Mapping[str, Any]) -> None:
     """What an operator has written, or somebody by hand."""
     cluster, task = config.get("cluster"), config.get("task")
-    fits = isinstance(cluster, dict) and isinstance(task, dict)
-    fits = fits and isinstance(task.get("type"), str)
-    fits = fits and type(task.get("index")) is int and task["index"] >= 0
-    for tasks in cluster.values() if fits else ():
-        fits = fits and isinstance(tasks, list) and all(isinstance(a, str) for a in tasks)
+    fits = (
+        isinstance(cluster, dict)
+        and isinstance(task, dict)
+        and isinstance(task.get("type"), str)
+        and type(task.get("index")) is int
+        and task["index"] >= 0
+        and all(isinstance(tasks, list) for tasks in cluster.values())
+        and all(isinstance(a, str) for tasks in cluster.values() for a in tasks)
+    )
     if not fits:
         raise ValueError(
             f"{VARIABLE} must be a JSON object with 'cluster', lists of addresses by the names of "
