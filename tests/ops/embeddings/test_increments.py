@@ -348,7 +348,7 @@ def test_any_schedule_of_saves_failures_and_removals_restores_what_was_there(see
     assert set(tables(tmp_path)) == {f"m-1000{END}", *after}
 
 
-def monitored(directory, batches):
+def monitored(directory, batches, in_background=False):
     """Train in a monitored session on batches of keys, with a checkpoint every second step; how
     many rows there were at the begin."""
     with tf.Graph().as_default():
@@ -363,7 +363,7 @@ def monitored(directory, batches):
             save_checkpoint_steps=2,
             save_checkpoint_secs=None,
             incremental_tables=True,
-            asynchronous_checkpoints=True,
+            asynchronous_checkpoints=in_background,
             log_step_count_steps=None,
         ) as session:
             begun = int(session.run(size))
@@ -382,6 +382,18 @@ def test_monitored_sessions_write_increments_and_skip_a_damaged_one_with_a_word(
     assert monitored(tmp_path, [[5]]) == 100
     assert "is cut off" in caplog.text
     assert f"goes on from the older checkpoint {tmp_path}/model.ckpt-4" in caplog.text
+
+
+def test_increments_in_the_background(tmp_path):
+    assert monitored(tmp_path, [np.arange(100), [1], [2], [3], [4]], in_background=True) == 0
+    last = table_files.read_header(str(tmp_path / f"model.ckpt-5{END}"))
+    # The one of step 4 is left out if that of step 2 is still being written when it is due.
+    names = [link.file[:12] for link in last.after]
+    assert (names, last.rows) in (
+        (["model.ckpt-2", "model.ckpt-4"], 1),
+        (["model.ckpt-2"], 3),
+    )
+    assert monitored(tmp_path, [[5]], in_background=True) == 100
 
 
 def test_names_of_series():
