@@ -23,6 +23,7 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go, self.reached, self.full = threading.Event(), threading.Event(), False
+        self.refused = threading.Event()
         self.go.set()
         self._write = save_ops.write
         monkeypatch.setattr(save_ops, "write", self)
@@ -31,6 +32,7 @@ class Disk:
         self.reached.set()
         assert self.go.wait(60)
         if self.full:
+            self.refused.set()
             raise tf.errors.ResourceExhaustedError(None, None, "no room")
         self._write(*args)
 
@@ -175,10 +177,14 @@ def test_training_goes_on_while_a_checkpoint_is_written(tmp_path: Path, disk: Di
 def test_a_full_disk_costs_the_checkpoint(
     tmp_path: Path, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(is_full: bool) -> None:
-        disk.full = is_full
+    def fill() -> None:
+        disk.full = True
 
-    seen, kept = train(tmp_path, 9, {1: lambda: full(True), 6: lambda: full(False)})
+    def clear() -> None:
+        assert disk.refused.wait(60)
+        disk.full = False
+
+    seen, kept = train(tmp_path, 9, {1: fill, 6: clear})
     assert "No checkpoint for step 2: no room" in caplog.text
     assert seen.saved[0] == 0
     assert seen.saved[-1] == 9
