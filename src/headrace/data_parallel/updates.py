@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.state import SharedUpdate, state_of
@@ -23,6 +23,19 @@ __all__ = ["apply"]
 GradVar = tuple[Any, Any]
 
 
+class _Asked(NamedTuple):
+    """What the script asks `Optimizer.apply_gradients` for."""
+
+    optimizer: Any
+    pairs: Sequence[GradVar]
+    global_step: Any
+    name: str | None
+
+    @property
+    def step_name(self) -> str:
+        return self.name or str(self.optimizer.get_name())
+
+
 def apply(
     mode: ParallelMode,
     workers: int,
@@ -35,15 +48,16 @@ def apply(
     """The op that applies the gradients of all workers; see `Optimizer.apply_gradients`."""
     graph = get_default_graph()
     state = state_of(graph)
+    asked = _Asked(optimizer, pairs, global_step, name)
     if mode.kind == "sync":
         # Each training step has a barrier of its own.
         more = f"_{len(state.updates)}" if state.updates else ""
         with graph.container(f"{graph._container}{more}"):
-            update = _together(mode, workers, is_chief, optimizer, pairs, global_step, name)
+            update = _together(mode, workers, is_chief, asked)
     elif mode.kind == "async":
-        update = _by_itself(workers, optimizer, pairs, global_step, name)
+        update = _by_itself(workers, asked)
     else:
-        update = _all_reduced(workers, is_chief, optimizer, pairs, global_step, name)
+        update = _all_reduced(workers, is_chief, asked)
     if update.own:
         with graph.name_scope("data_parallel"):
             update.begin = basic.group(*[v.initializer for v in update.own])
@@ -66,57 +80,45 @@ def _counter(name: str, dtype: Any = dtypes.int64) -> Variable:
     return Variable(zero, trainable=False, collections=["data_parallel"], name=name)
 
 
-def _by_itself(
-    workers: int, optimizer: Any, pairs: Sequence[GradVar], global_step: Any, name: str | None
-) -> SharedUpdate:
+def _by_itself(workers: int, asked: _Asked) -> SharedUpdate:
     """Each worker changes the variables alone; together they count one step in so many.
 
     So a step of the script is one of all workers, and its schedules and limits keep their meaning,
     also while a worker is missing.
     """
     graph = get_default_graph()
+    optimizer, pairs, global_step, name = asked
     if global_step is None:
         return SharedUpdate(optimizer.apply_gradients(pairs, None, name))
-    done = optimizer.apply_gradients(pairs, None, f"{name or optimizer.get_name()}_update")
+    done = optimizer.apply_gradients(pairs, None, f"{asked.step_name}_update")
     with graph.colocate_with(global_step), graph.control_dependencies([done]):
         counter = _counter("data_parallel/steps_of_workers")
         count = counter.assign_add(convert_to_tensor(1, dtypes.int64))
         left = raw.FloorMod(count, convert_to_tensor(workers, dtypes.int64))
         more = raw.Cast(raw.Equal(left, 0), DstT=global_step.dtype.base_dtype)
         counted = global_step.assign_add(more)
-        step = basic.group(counted, name=name or optimizer.get_name())
+        step = basic.group(counted, name=asked.step_name)
     return SharedUpdate(step, [counter])
 
 
-def _together(
-    mode: ParallelMode,
-    workers: int,
-    is_chief: bool,
-    optimizer: Any,
-    pairs: Sequence[GradVar],
-    global_step: Any,
-    name: str | None,
-) -> SharedUpdate:
+def _together(mode: ParallelMode, workers: int, is_chief: bool, asked: _Asked) -> SharedUpdate:
+    """One update has the gradients of all workers, or of those who come first."""
+    global_step = asked.global_step
     own = []
     if global_step is None:
         global_step = _counter("data_parallel/global_step")
         own = [global_step]
-    together = SyncReplicasOptimizer(optimizer, workers - mode.backups, workers)
-    token = together.apply_gradients(pairs, global_step)
+    together = SyncReplicasOptimizer(asked.optimizer, workers - mode.backups, workers)
+    token = together.apply_gradients(asked.pairs, global_step)
     hook = together.make_session_run_hook(is_chief, num_tokens=0)
     hook.begin()  # sessions without hooks have only this graph, as it is now
-    step = basic.group(token, name=name or optimizer.get_name())
+    step = basic.group(token, name=asked.step_name)
     return SharedUpdate(step, own, hook=hook)
 
 
-def _all_reduced(
-    workers: int,
-    is_chief: bool,
-    optimizer: Any,
-    pairs: Sequence[GradVar],
-    global_step: Any,
-    name: str | None,
-) -> SharedUpdate:
+def _all_reduced(workers: int, is_chief: bool, asked: _Asked) -> SharedUpdate:
+    """Each worker has all variables, and updates them by the average of all gradients."""
+    optimizer, pairs, global_step, name = asked
     graph = get_default_graph()
     together = AllReduceOptimizer(optimizer, workers)
     with graph.name_scope("data_parallel"):

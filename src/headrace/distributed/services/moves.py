@@ -127,7 +127,6 @@ class Moves(Holding):
         self._orphans = Orphans(
             task, self.arrivals, self._peers, master.addresses, lambda: self._record, self._closed
         )
-        #: Whether a thread finds out what became of copies whose source was lost.
 
     # -- the call ---------------------------------------------------------------------------------
 

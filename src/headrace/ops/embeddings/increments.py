@@ -29,7 +29,6 @@ __all__ = ["is_visible", "keep_for_others", "remove", "save", "series_of"]
 MOST = 10
 
 _STEP = re.compile(r"-\d+$")
-_TABLE = re.compile(r"(.+?)\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?")
 
 
 def series_of(prefix: str) -> str:
@@ -82,7 +81,7 @@ def _headers(directory: str, names: Iterable[str]) -> dict[str, Header]:
     """The headers of files of tables that have one which can be read."""
     found = {}
     for name in names:
-        if _TABLE.fullmatch(name):
+        if table_files.TABLE_FILE.fullmatch(name):
             with contextlib.suppress(DataLossError, NotFoundError):
                 found[name] = table_files.read_header(directory + name)
     return found
@@ -142,5 +141,5 @@ def remove(paths: Iterable[str]) -> None:
 
 
 def _has_checkpoint(directory: str, name: str) -> bool:
-    found = _TABLE.fullmatch(name)
+    found = table_files.TABLE_FILE.fullmatch(name)
     return found is not None and ".older-" not in name and is_visible(directory + found[1])

@@ -45,6 +45,8 @@ _MAGIC = b"HRTABLE1"
 _BLOCK = 1 << 15
 #: What such a name ends in.
 _FILE = re.compile(r".\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
+#: Such a file by its name alone; what comes first is the name of its checkpoint.
+TABLE_FILE = re.compile(r"(.+?)\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?")
 _ID = re.compile(r"[0-9a-f]{32}")
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
 #: What headers have only where it says something.

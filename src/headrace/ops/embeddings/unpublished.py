@@ -7,14 +7,11 @@ so in their header; those that `save` of a table wrote need no index and are lef
 from __future__ import annotations
 
 import contextlib
-import re
 
 from headrace.errors import DataLossError, OpError
 from headrace.files import system
 from headrace.ops.embeddings import increments, table_files, whole_files
 from headrace.ops.embeddings.increments import is_visible
-
-_TABLE = re.compile(r"(.+?)\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older-[0-9a-f]{32})?")
 
 
 def remove_beside(prefix: str) -> None:
@@ -36,7 +33,7 @@ def remove_forgotten(prefix: str) -> None:
         names = system.list_directory(directory or ".")
         if not any(name.endswith(".index") for name in names):
             return
-        tables = [m for m in map(_TABLE.fullmatch, names) if m and m[1] != own]
+        tables = [m for m in map(table_files.TABLE_FILE.fullmatch, names) if m and m[1] != own]
         now = max((system.stat(p).mtime_nsec for p in table_files.files_beside(prefix)), default=0)
         for other in sorted({m[1] for m in tables}):
             if is_visible(directory + other):
