@@ -49,7 +49,9 @@ class Side:
             "HEADRACE_COMPILE_CACHE": cache,
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
-            "PYTHONPATH": str(tree / "src") if name in ("headrace", "before") else "",
+            "PYTHONPATH": str(tree / "src")
+            if name in ("headrace", "before")
+            else os.environ.get("PYTHONPATH", ""),
         }
         self._log = log
         with log.open("a") as errors:
@@ -68,6 +70,10 @@ class Side:
         hello = self._answer()
         self.import_seconds: float = hello["import"]
         self.version: str = hello["version"]
+
+    @staticmethod
+    def _path(tree: Path) -> str:
+        return os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
 
     def time(self, workload: str, iterations: int, *, cold: bool = False) -> float:
         """Mean seconds of one step. `cold` leaves the warm-up out."""
@@ -150,8 +156,14 @@ class Bench:
 
     def measure(self, workload: Workload, sides: dict[str, Side]) -> Row:
         """Time one workload on all its sides, repetition by repetition in turn."""
+        return self.measure_on(workload, sides, workload.sides)
+
+    def measure_on(
+        self, workload: Workload, sides: dict[str, Side], chosen: tuple[str, ...]
+    ) -> Row:
+        """The same on sides that the caller chose."""
         row = Row(workload.name, workload.title, workload.baseline, workload.target)
-        names = [name for name in workload.sides if name in sides]
+        names = [name for name in chosen if name in sides]
         if "before" in sides:
             names.append("before")
             row.baseline, row.target = "before", NOT_SLOWER

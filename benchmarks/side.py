@@ -1,6 +1,6 @@
 """One side of the benchmark in a process of its own: times what it is asked to, over its pipes.
 
-Started by `run.py` as `python side.py headrace|tensorflow|jax`. Each line in is a request
+Started by `run.py` as `python side.py headrace|tensorflow|jax|torch`. Each line in is a request
 `{"workload": name, "iterations": n}` and each line out its answer `{"seconds": per step}` or
 `{"error": text}`; the first line out tells the import time and the version. A workload is built and
 warmed up when it is first asked for, and dropped when another is.
@@ -15,7 +15,12 @@ import sys
 import time
 import traceback
 
-MODULES = {"headrace": "headrace", "tensorflow": "tensorflow.compat.v1", "jax": "jax"}
+MODULES = {
+    "headrace": "headrace",
+    "tensorflow": "tensorflow.compat.v1",
+    "jax": "jax",
+    "torch": "torch",
+}
 WARM_UP_STEPS = 5
 WARM_UP_SECONDS = 2.0
 
@@ -30,6 +35,10 @@ def _take_stdout() -> int:
 def _build(side: str, module: object, name: str):
     if side == "jax":
         from jax_workloads import WORKLOADS as own
+
+        return own[name]()
+    if side == "torch":
+        from torch_workloads import WORKLOADS as own
 
         return own[name]()
     from workloads import named
@@ -66,7 +75,7 @@ def main() -> None:
     answers = os.fdopen(_take_stdout(), "w", buffering=1)
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow's recurrent cells
     start = time.perf_counter()
-    module = importlib.import_module(MODULES[side])
+    module = importlib.import_module(MODULES.get(side, side))
     imported = time.perf_counter() - start
     if side == "tensorflow":
         module.disable_v2_behavior()

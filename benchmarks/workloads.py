@@ -45,6 +45,10 @@ class Workload:
     asked_for: bool = False  # only timed when it is named
 
 
+#: The sides of `accelerators.py`.
+ACCELERATED = ("headrace", "jax", "torch")
+
+
 @dataclass
 class _Model:
     """Session and training step of one model: the part that all training workloads share."""
@@ -191,35 +195,41 @@ def lstm(tf: ModuleType) -> Step:
     return _Model(tf, train, cells[0][1], {words: tokens[:, :-1], targets: tokens[:, 1:]}).step()
 
 
-def alexnet(tf: ModuleType) -> Step:
-    """The "one weird trick" AlexNet of convnet-benchmarks, forward, backward and update."""
-    batch = 16
+def alexnet(tf: ModuleType, batch: int = 16, half: bool = False) -> Step:
+    """The "one weird trick" AlexNet of convnet-benchmarks, forward, backward and update.
+
+    With `half`, layers compute in bfloat16 and variables stay float32.
+    """
     rng = np.random.RandomState(3)
+    dtype = tf.bfloat16 if half else tf.float32
 
     def weights(*shape: int) -> Any:
         fan_in = np.prod(shape[:-1])
         values = rng.standard_normal(shape).astype(np.float32) * np.float32(np.sqrt(2 / fan_in))
         initial = tf.placeholder(tf.float32, shape)
         feed[initial] = values
-        return tf.Variable(initial)
+        return cast(tf.Variable(initial))
+
+    def cast(x: Any) -> Any:
+        return tf.cast(x, dtype) if half else x
 
     def convolve(x: Any, size: int, out: int, stride: int, margin: int) -> Any:
         if margin:
             x = tf.pad(x, [[0, 0], [margin, margin], [margin, margin], [0, 0]])
         w = weights(size, size, int(x.shape[3]), out)
         y = tf.nn.conv2d(x, w, strides=[1, stride, stride, 1], padding="VALID")
-        return tf.nn.relu(tf.nn.bias_add(y, tf.Variable(tf.zeros([out]))))
+        return tf.nn.relu(tf.nn.bias_add(y, cast(tf.Variable(tf.zeros([out])))))
 
     def pool(x: Any) -> Any:
         return tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "VALID")
 
     def dense(x: Any, out: int) -> Any:
-        return tf.matmul(x, weights(int(x.shape[1]), out)) + tf.Variable(tf.zeros([out]))
+        return tf.matmul(x, weights(int(x.shape[1]), out)) + cast(tf.Variable(tf.zeros([out])))
 
     feed: dict[Any, np.ndarray] = {}
     images = tf.placeholder(tf.float32, [batch, 224, 224, 3])
     labels = tf.placeholder(tf.int32, [batch])
-    x = pool(convolve(images, 11, 64, 4, 2))
+    x = pool(convolve(cast(images), 11, 64, 4, 2))
     x = pool(convolve(x, 5, 192, 1, 2))
     x = convolve(x, 3, 384, 1, 1)
     x = convolve(x, 3, 256, 1, 1)
@@ -227,7 +237,9 @@ def alexnet(tf: ModuleType) -> Step:
     x = tf.nn.relu(dense(tf.reshape(x, [batch, 6 * 6 * 256]), 4096))
     logits = dense(tf.nn.relu(dense(x, 4096)), 1000)
     loss = tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=tf.cast(logits, tf.float32)
+        )
     )
     train = tf.train.GradientDescentOptimizer(1e-4).minimize(loss)
     session = tf.Session()
@@ -238,6 +250,37 @@ def alexnet(tf: ModuleType) -> Step:
     }
     bias = tf.trainable_variables()[-1]
     return Step(lambda: session.run(train, feed_dict=data), lambda: session.run(bias))
+
+
+def product(tf: ModuleType, size: int, dtype: str) -> Step:
+    """One product of square matrices a step, which stay on the device."""
+    values = np.random.RandomState(0).standard_normal((size, size)).astype(np.float32)
+    initial = tf.placeholder(tf.float32, [size, size])
+    x, y = (tf.Variable(tf.cast(initial, dtype)) for _ in range(2))
+    train = tf.assign(y, tf.matmul(y, x) / tf.cast(size**0.5, dtype)).op
+    session = tf.Session()
+    session.run(tf.global_variables_initializer(), {initial: values})
+    watched = y[0, 0]
+    return Step(lambda: session.run(train), lambda: session.run(watched))
+
+
+def feed(tf: ModuleType, megabytes: int) -> Step:
+    """Numbers from the host, added up on the device."""
+    x = tf.placeholder(tf.float32, [megabytes << 18])
+    total, session = tf.reduce_sum(x), tf.Session()
+    data = {x: np.ones(megabytes << 18, np.float32)}
+    return Step(lambda: session.run(total, data) and None)
+
+
+def fetch(tf: ModuleType, megabytes: int) -> Step:
+    """Numbers from the device to the host."""
+    made, session = tf.Variable(tf.ones([megabytes << 18])) + 1.0, tf.Session()
+    session.run(tf.global_variables_initializer())
+
+    def run() -> None:
+        session.run(made)
+
+    return Step(run)
 
 
 def lengths(tf: ModuleType) -> Step:
@@ -437,6 +480,32 @@ WORKLOADS = (
     Workload("normal", "initialise 14 million, random_normal", 1.0, initializer("random_normal")),
     Workload(
         "truncated", "initialise 14 million, truncated_normal", 1.0, initializer("truncated_normal")
+    ),
+    *(
+        Workload(name, title, target, build, "jax", sides=ACCELERATED, asked_for=True)
+        for name, title, target, build in (
+            ("alexnet_128", "AlexNet step, batch 128", 1.1, partial(alexnet, batch=128)),
+            (
+                "alexnet_128_bfloat16",
+                "the same, layers in bfloat16",
+                1.1,
+                partial(alexnet, batch=128, half=True),
+            ),
+            (
+                "product_float32",
+                "product of 4096 x 4096, float32",
+                1.1,
+                partial(product, size=4096, dtype="float32"),
+            ),
+            (
+                "product_bfloat16",
+                "product of 8192 x 8192, bfloat16",
+                1.1,
+                partial(product, size=8192, dtype="bfloat16"),
+            ),
+            ("feed_64mb", "feed 64 MB and add up", 1.1, partial(feed, megabytes=64)),
+            ("fetch_64mb", "fetch 64 MB", 1.1, partial(fetch, megabytes=64)),
+        )
     ),
     square(9, 2, 256, 256, 20, 50).workload,
     square(5, 2, 64, 128, 28, 64).workload,
