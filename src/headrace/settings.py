@@ -45,6 +45,8 @@ class Flags:
             ``all-reduce``; "" leaves it alone. `headrace launch` sets it for workers.
         join: ``host:port`` of a task of the running cluster that the `tf.train.Server` of this
             process joins, though it knows that cluster already: the others do not know it yet.
+        tf32: whether products and convolutions of float32 on NVIDIA's GPUs may round what they
+            multiply to TF32, which keeps 10 of 23 bits and is several times as fast.
         first_worker_is_chief: whether Estimators take worker 0 for the chief in a cluster without
             one; in 1.x that was an error.
     """
@@ -64,6 +66,7 @@ class Flags:
         "(async|sync(:[0-9]+)?|all-reduce)?", "async, sync, sync:N or all-reduce"
     )
     join: str = ""
+    tf32: bool = False
     first_worker_is_chief: bool = False
 
 

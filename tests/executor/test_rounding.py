@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.executor.region_options import scope_on
+from headrace.settings import flags
 
 VALUES = np.float32([1.0, 1e-9, 0.3, 0.0])
 
@@ -78,3 +81,12 @@ def test_the_order_holds_in_loops(interpret):
     for _ in range(3):
         want = np.float32(1) - ((np.float32(1) - want) + np.float32(1e-8))
     assert got == want
+
+
+@pytest.mark.parametrize(("platform", "tf32"), [("cpu", False), ("gpu", False), ("gpu", True)])
+def test_products_on_gpus_are_not_rounded_to_tf32(platform, tf32, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    monkeypatch.setattr(flags, "tf32", tf32)
+    with scope_on(None):
+        program = jax.jit(lambda a: a @ a).lower(np.ones([2, 2], np.float32)).as_text()
+    assert ("HIGHEST" in program) == (platform == "gpu" and not tf32)

@@ -28,7 +28,7 @@ from headrace.executor.evaluate import (
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region
-from headrace.executor.region_options import RegionOptions
+from headrace.executor.region_options import RegionOptions, scope_on
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
 from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key
@@ -373,7 +373,7 @@ class _SingleOp:
 
     def call(self, args: list[Any]) -> list[Any]:
         dynamic = {i: a for i, a in enumerate(args) if i not in self.static}
-        with jax.enable_x64(True):
+        with scope_on(None):
             outputs, codes = self.function(dynamic)
         self._raise_failed(codes)
         return [np.asarray(o) for o in outputs]
@@ -382,10 +382,10 @@ class _SingleOp:
         groups = prepared(self.node).groups
         if groups is not None or self.static:
             # Static inputs keep their NumPy values: trace without compiling.
-            with jax.enable_x64(True):
+            with scope_on(None):
                 result, codes = self._trace_state(args, kwargs)
         else:
-            with jax.enable_x64(True):
+            with scope_on(None):
                 result, codes = self.state_function(args, kwargs)
         self._raise_failed(codes)
         if isinstance(result, (tuple, list)):
