@@ -200,8 +200,28 @@ def test_a_save_over_a_file_that_a_newer_checkpoint_needs_keeps_it(tmp_path):
     assert restored_state(tmp_path, 2) == one.state()
 
 
-def restored_state(directory, step):
-    other = Training(directory, rows=0)
+def test_a_save_in_other_parts_keeps_what_a_newer_checkpoint_needs(tmp_path):
+    """Training went back to an older checkpoint, with more servers, and comes to the same step."""
+    one = Training(tmp_path, 2, max_to_keep=9)
+    for step in (1, 2, 3):
+        one.save(step)
+        one.train([step, 60 + step])
+    wanted = restored_state(tmp_path, 3, 2)
+    two = Training(tmp_path, 3, rows=0, max_to_keep=9)
+    two.restore(f"{tmp_path}/model-1")
+    two.train([50, 51, 52])
+    for _ in range(2):  # also where the files have their other names
+        two.save(2)
+        assert restored_state(tmp_path, 3, 2) == wanted
+        assert restored_state(tmp_path, 2, 3) == two.state()
+    assert sum(".older-" in name for name in tables(tmp_path)) == 2
+    tf.train.remove_checkpoint(f"{tmp_path}/model-3")
+    assert not any(".older-" in name for name in tables(tmp_path))
+    two.restore(f"{tmp_path}/model-2")
+
+
+def restored_state(directory, step, parts=0):
+    other = Training(directory, parts, rows=0)
     other.restore(f"{directory}/model-{step}")
     return other.state()
 
@@ -276,6 +296,81 @@ def test_all_rows_are_written_after_ten_increments(tmp_path):
         series.save(step)
         series.assign([step], 2.0)
     assert [len(series.header(n).after) for n in range(13)] == [*range(11), 0, 1]
+
+
+def test_a_row_that_goes_while_an_increment_is_written_does_not_come_back(tmp_path, monkeypatch):
+    series, write = Series(tmp_path), table_files._write
+    series.assign(range(100), 2.0)
+    series.save(1)
+    series.assign([7], 1.0)
+
+    def evicting(*args):
+        series.store.evict(Eviction(norm_below=2.0))
+        write(*args)
+
+    with monkeypatch.context() as during:
+        during.setattr(table_files, "_write", evicting)
+        series.save(2)
+    del series.model[7]
+    assert series.header(2).rows == 1
+    assert series.restore(2) == series.model
+    series.save(3)
+    assert series.restore(3) == series.model
+
+
+def churned(series, rounds, size=40):
+    """Rows that come and go, ever new ones."""
+    for number in range(rounds):
+        series.assign(range(1000 + size * number, 1000 + size * (number + 1)), 1.0)
+        series.evict(2.0)
+
+
+def test_removed_keys_are_remembered_while_that_is_less_than_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.ops.embeddings.store.REMEMBERED", 100)
+    series = Series(tmp_path)
+    series.assign(range(400), 2.0)
+    store = series.store
+    increments.save(store, f"{tmp_path}/once-1", f"{tmp_path}/once-1{END}")
+    Path(f"{tmp_path}/once-1.index").touch()
+    for step in range(20):
+        series.save(step)
+        churned(series, 3, 10)
+        assert store.removed_keys == sum(len(keys) for _, keys in store.removed) <= 400
+    # What is saved often has increments; what was saved once is no reason to remember all.
+    assert [len(series.header(n).after) for n in range(12)] == [*range(11), 0]
+    assert len(series.header(19).after) == 8
+    assert list(store.saved) == [f"{tmp_path}/m"]
+    churned(series, 9, 60)
+    assert not store.saved
+    series.save(20)
+    assert not series.header(20).after
+    path = f"{tmp_path}/once-2{END}"
+    increments.save(store, f"{tmp_path}/once-2", path)
+    assert not table_files.read_header(path).after
+    assert series.restore(20) == series.model
+
+
+def test_a_table_knows_its_latest_series_only(tmp_path):
+    series = Series(tmp_path)
+    series.assign(range(100), 1.0)
+    for number in range(20):
+        name = f"{tmp_path}/best{number}x"
+        increments.save(series.store, name, f"{name}{END}")
+    assert [name[-3:] for name in series.store.saved] == [f"{n}x" for n in range(12, 20)]
+
+
+def test_changes_are_all_rows_where_removed_keys_were_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.ops.embeddings.store.REMEMBERED", 100)
+    series = Series(tmp_path)
+    series.assign(range(50), 2.0)
+    table_files.save(series.store, series.path(1))
+    series.assign([3], 1.0)
+    churned(series, 9)
+    assert table_files.save_changes(series.store, series.path(1)) == 49
+    assert series.restore(1) == series.model
+    series.assign([4], 3.0)
+    assert table_files.save_changes(series.store, series.path(1)) == 1
+    assert series.restore(1) == series.model
 
 
 @pytest.mark.parametrize("damage", ["cut off", "changed", "missing", "another"])

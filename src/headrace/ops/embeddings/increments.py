@@ -23,7 +23,7 @@ from headrace.ops.embeddings import table_files, whole_files
 from headrace.ops.embeddings.store import EmbeddingStore, SavedTable
 from headrace.ops.embeddings.table_files import Header, Series, names_of
 
-__all__ = ["is_visible", "keep_for_others", "remove", "save", "series_of"]
+__all__ = ["is_visible", "keep_for_others", "remove", "remove_other_parts", "save", "series_of"]
 
 #: Increments that follow a save of all rows at most.
 MOST = 10
@@ -99,14 +99,37 @@ def keep_for_others(path: str) -> None:
         own = table_files.read_header(path)
         if not own.followed:
             return
-        links = {
-            link for h in _headers(directory, _names(path) - {name}).values() for link in h.after
-        }
-        for link in links:
-            if (link.file, link.id) == (name, own.id):
-                kept = directory + names_of(link)[1]
-                with system.open_binary(path, "rb") as source, whole_files.writing(kept) as copy:
-                    shutil.copyfileobj(source, copy, 1 << 24)
+        if (name, own.id) in _followed(directory, _names(path) - {name}):
+            kept = f"{path}.older-{own.id}"
+            with system.open_binary(path, "rb") as source, whole_files.writing(kept) as copy:
+                shutil.copyfileobj(source, copy, 1 << 24)
+
+
+def _followed(directory: str, names: Iterable[str]) -> set[tuple[str, str]]:
+    """The files, with the ids of their saves, that some of these need."""
+    headers = _headers(directory, names).values()
+    return {(link.file, link.id) for header in headers for link in header.after}
+
+
+def remove_other_parts(prefix: str, name: str, parts: int) -> None:
+    """Removes the files of a save of a table in another number of parts.
+
+    What increments of other checkpoints follow stays, under its other name: training was restored
+    in that other number of parts, and has come to the same step again.
+    """
+    paths = table_files.other_parts(prefix, name, parts)
+    if not paths:
+        return
+    directory, doomed = _directory(paths[0]), {path.rpartition("/")[2] for path in paths}
+    needed = _followed(directory, _names(paths[0]) - doomed)
+    for file, header in _headers(directory, doomed).items():
+        own, _, older = file.partition(".older-")
+        if (own, header.id) in needed and not header.number:
+            doomed.remove(file)
+            if not older:
+                system.rename(directory + file, f"{directory}{file}.older-{header.id}", True)
+    for file in doomed:
+        system.remove(directory + file)
 
 
 def remove(paths: Iterable[str]) -> None:

@@ -25,6 +25,10 @@ from headrace.ops.embeddings.row_memory import AROUND, RowArray
 Array = NDArray[Any]
 #: Rows of an update that one thread works on: their states stay in its cache.
 _PIECE = 1 << 10
+#: Removed keys that a table remembers for its next changes and increments, if it has fewer rows.
+REMEMBERED = 1 << 16
+#: Series of checkpoints whose next save may be an increment; of more, the latest.
+_SERIES = 8
 
 
 class EmbeddingSpec(NamedTuple):
@@ -121,7 +125,7 @@ class EmbeddingStore(CopiedResource):
     #: What `adopt` takes over.
     _CONTENTS = (
         "index", "values", "slots", "keys", "sightings", "seen", "stamps", "period", "clock",
-        "made", "free", "removed", "base", "saved", "_claims",
+        "made", "free", "removed", "removed_keys", "forgotten", "base", "saved", "_claims",
     )  # fmt: skip
 
     def __init__(self, spec: EmbeddingSpec, name: str) -> None:
@@ -143,6 +147,9 @@ class EmbeddingStore(CopiedResource):
         self.period = 1
         self.stamps = RowArray(np.uint32)
         self.removed: list[tuple[int, Keys]] = []
+        self.removed_keys = 0
+        #: Of removals in this period and before not all are known any more.
+        self.forgotten = 0
         #: The save that changes are saved after.
         self.base: Base | None = None
         #: Saves that increments may follow, the last one last, by what `series_of` their path says.
@@ -499,11 +506,50 @@ class EmbeddingStore(CopiedResource):
         self.free = np.concatenate([self.free, rows])
         self.stamps.array[rows] = 0
         self._note(keys)
-        if self.base is not None and len(keys):
+        if (self.base is not None or self.saved) and len(keys):
             self.removed.append((self.period, keys))
+            self.removed_keys += len(keys)
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forgets the oldest removals where they are too many, and saves that needed them.
+
+        A save that is not repeated would have them remembered for ever. With as many removed keys
+        as rows it is better to write all rows again.
+        """
+        most = max(len(self), REMEMBERED)
+        if self.removed_keys <= most:
+            return
+        left = self.removed_keys
+        for when, keys in self.removed:
+            if left <= most // 2 and when > self.forgotten:
+                break
+            left, self.forgotten = left - len(keys), when
+        self._keep_removed(self.forgotten)
+        for name, saves in list(self.saved.items()):
+            self.note_saves(name, [s for s in saves if s.period >= self.forgotten])
+
+    def _keep_removed(self, after: int) -> None:
+        self.removed = [(when, keys) for when, keys in self.removed if when > after]
+        self.removed_keys = sum(len(keys) for _, keys in self.removed)
+
+    def note_saves(self, series: str, saves: list[SavedTable]) -> None:
+        """Which saves of a series increments may follow from now on."""
+        self.saved.pop(series, None)
+        if saves:
+            self.saved[series] = saves  # as the last one
+        while len(self.saved) > _SERIES:
+            del self.saved[next(iter(self.saved))]
+
+    def remembers(self, period: int) -> bool:
+        """Whether all keys are known that were removed after a period."""
+        return period >= self.forgotten
 
     def changed_since(self, period: int) -> tuple[Keys, Keys]:
-        """Keys whose rows have changed after a period, and keys removed after it; both rise."""
+        """Keys whose rows have changed after a period, and keys removed after it; both rise.
+
+        The table `remembers` the period.
+        """
         rows = np.flatnonzero(self.stamps.array[: self.made] > period)
         gone = [keys for when, keys in self.removed if when > period]
         return np.sort(self.keys.array[rows]), np.unique(np.concatenate([rows[:0], *gone]))
@@ -513,7 +559,7 @@ class EmbeddingStore(CopiedResource):
         ended, self.period = self.period, self.period + 1
         followed = [saved.period for series in self.saved.values() for saved in series]
         oldest = min([ended, *followed, *([] if self.base is None else [self.base.period])])
-        self.removed = [(when, keys) for when, keys in self.removed if when > oldest]
+        self._keep_removed(oldest)
         return ended
 
     def items(self, slot: SlotSpec | None = None) -> tuple[Keys, Array]:

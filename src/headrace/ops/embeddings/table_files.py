@@ -50,7 +50,7 @@ TABLE_FILE = re.compile(r"(.+?)\.table-.+-\d{5}-of-\d{5}(\.changes-\d{5}|\.older
 _ID = re.compile(r"[0-9a-f]{32}")
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(\.changes-\d{5}|\.older-[0-9a-f]{32})?$")
 #: What headers have only where it says something.
-_OPTIONAL = ("checkpoint", "followed", "after")
+_OPTIONAL = ("checkpoint", "followed", "after", "whole")
 #: Names of files count parts by five digits.
 MOST_PARTS = 99_999
 #: The number of updates is kept with each row, in 32 bits.
@@ -67,6 +67,7 @@ class Header(NamedTuple):
         rows, removed: how many rows there are, and how many keys have gone.
         checkpoint: whether the file means nothing without the checkpoint beside it.
         followed: whether increments may follow; after: the files that this one follows.
+        whole: whether these changes are all rows that there are.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Header(NamedTuple):
     checkpoint: bool = False
     followed: bool = False
     after: tuple[FollowedFile, ...] = ()
+    whole: bool = False
 
     @property
     def size(self) -> int:
@@ -154,9 +156,11 @@ def save(
         _write(store, path, header, keys, gone)
     except BaseException:
         with store.lock:
-            store.base = before
+            if store.base == Base(header.id, 0, ended):  # nobody else has saved it meanwhile
+                store.base = before
             if series is not None:
-                store.saved[series.name] = [s for s in store.saved[series.name] if s != saved]
+                known = store.saved.get(series.name, ())
+                store.note_saves(series.name, [s for s in known if s != saved])
         raise
     for old in _changes_of(path):
         system.remove(old)
@@ -166,7 +170,8 @@ def save(
 def _planned(store: EmbeddingStore, series: Series | None) -> tuple[Header, Keys, Keys]:
     """The header of a save, and the keys that are in it and those that have gone."""
     identity, after = uuid.uuid4().hex, None if series is None else series.after
-    if series is not None and after is not None and after.slots == set(store.slots):
+    follows = after is not None and store.remembers(after.period)
+    if series is not None and after is not None and follows and after.slots == set(store.slots):
         keys, gone = store.changed_since(after.period)
         header = _header_of(store, identity, 0, len(keys), len(gone))
         size = header.size + sum(link.bytes for link in after.links[1:])
@@ -183,7 +188,7 @@ def _noted(
     """Notes a save that others may follow, beside the one that these follow if it fails."""
     links = (*header.after, FollowedFile(path.rpartition("/")[2], header.id, header.size))
     saved = SavedTable(series.prefix, path, links, ended, frozenset(store.slots))
-    store.saved[series.name] = [saved] if series.after is None else [series.after, saved]
+    store.note_saves(series.name, [saved] if series.after is None else [series.after, saved])
     return saved
 
 
@@ -202,9 +207,12 @@ def save_changes(store: EmbeddingStore, path: str) -> int:
                 f"Table {store.name} has not been saved to {path} before: there is nothing that "
                 "changes could follow. Save all of it first.",
             )
-        keys, gone = store.changed_since(before.period)
+        whole = not store.remembers(before.period)
+        keys, gone = store.changed_since(0 if whole else before.period)
+        gone = gone[:0] if whole else gone
         base = store.base = Base(before.id, before.number + 1, store.begin_period())
         header = _header_of(store, base.id, base.number, len(keys), len(gone))
+        header = header._replace(whole=whole)
     try:
         _write(store, f"{path}.changes-{base.number:05d}", header, keys, gone)
     except BaseException:
@@ -322,7 +330,7 @@ def _parsed(text: bytes, path: str) -> Header:
         slots = tuple(SlotSpec(_is(str, n), float(_is(float, s))) for n, s in found["slots"])
         counts = {k: _is(int, found[k]) for k in ("number", "width", "clock", "rows", "removed")}
         texts = {k: _is(str, found[k]) for k in ("id", "name", "dtype")}
-        flags = {k: _is(bool, found.get(k, False)) for k in ("checkpoint", "followed")}
+        flags = {k: _is(bool, found.get(k, False)) for k in ("checkpoint", "followed", "whole")}
         after = tuple(_link(link) for link in found.get("after", ()))
         fits = min(counts.values()) >= 0 and counts["width"] > 0 and counts["clock"] <= _LAST_CLOCK
         fits = fits and len({s.name for s in slots}) == len(slots)
@@ -446,13 +454,11 @@ def parts_of(prefix: str, name: str) -> list[str]:
     )
 
 
-def remove_other_parts(prefix: str, name: str, parts: int) -> None:
-    """Removes the files of a save of a table in another number of parts."""
+def other_parts(prefix: str, name: str, parts: int) -> list[str]:
+    """The files of saves of a table in another number of parts."""
     start = file_name(prefix, name, 0, 0)[: -len("-00000-of-00000")]
-    for path in files_beside(prefix):
-        found = _PART.match(path[len(start) :]) if path.startswith(start) else None
-        if found is not None and int(found.group(2)) != parts:
-            system.remove(path)
+    there = [(p, _PART.match(p[len(start) :])) for p in files_beside(prefix) if p.startswith(start)]
+    return [path for path, found in there if found is not None and int(found[2]) != parts]
 
 
 def check(store: EmbeddingStore, prefix: str, name: str, slots: Sequence[SlotSpec] | None) -> None:
@@ -519,7 +525,6 @@ def load(
     for part in wanted:
         for path in _chain(paths[part]):
             header = _read_file(fresh, path, place, (part, len(paths)), with_slots)
-    fresh.removed = []
     ended = fresh.begin_period()
     # Changes and increments can follow where this part goes on with the very file.
     if len(wanted) == 1 and with_slots:
@@ -540,8 +545,9 @@ def _read_file(
         store.clock = max(store.clock, header.clock)
         own, theirs = _picker(place), _picker(of)
         removed = reader.array((header.removed,), np.int64, "removed keys")
-        rows = store.index.find(np.unique(removed))
-        store.remove_rows(rows[rows >= 0])
+        if header.whole:
+            removed = store.index.items()[0]
+        _remove(store, removed)
         before = np.empty(0, np.int64)
         while left:
             n = min(left, _BLOCK)
@@ -562,6 +568,7 @@ def _read_file(
             columns = len(header.slots) + 1
             large = [reader.array((n, width), dtype, "rows") for _ in range(columns)]
             mine = flags.view(np.bool_) & own(keys)
+            _remove(store, keys[flags == 0])  # they went while the file was written
             at = store.index.find_or_add(keys[mine], store.new_rows)
             store.sightings.put(at, sightings[mine])
             store.seen.put(at, seen[mine])
@@ -569,6 +576,11 @@ def _read_file(
             for slot, values in zip(header.slots if with_slots else (), large[1:], strict=False):
                 store.column(slot).put(at, values[mine])
     return header
+
+
+def _remove(store: EmbeddingStore, keys: Keys) -> None:
+    rows = store.index.find(np.unique(keys))
+    store.remove_rows(rows[rows >= 0])
 
 
 def _picker(place: tuple[int, int]) -> Callable[[Keys], Any]:

@@ -357,7 +357,7 @@ def _save(
     else:
         rows = table_files.save(store, path, checkpoint)
     if part == 0:
-        table_files.remove_other_parts(_text(prefix), _text(table_name), num_parts)
+        increments.remove_other_parts(_text(prefix), _text(table_name), num_parts)
         unpublished.remove_forgotten(as_path(_text(prefix)))
     return np.int64(rows)
 
