@@ -255,6 +255,23 @@ def test_what_cannot_move_is_refused() -> None:
             moves.move(["w"], f"{PS}1")
 
 
+def test_a_variable_of_the_same_name_is_not_written_over() -> None:
+    with model(1) as (cluster, record, session, steps, (_, _, count)):
+        with tf.Graph().as_default(), tf.device("/job:ps/task:1"):
+            other = tf.get_variable("count", [], tf.int64, tf.constant_initializer(70))
+            with tf.Session(session.sess_str) as another:
+                another.run(other.initializer)
+                with pytest.raises(
+                    tf.errors.FailedPreconditionError,
+                    match=r"ps/replica:0/task:1 has variables of the same names .*: count\. They",
+                ):
+                    move(cluster, ["count"], 0, 1)
+                session.run(steps[0])
+                assert (another.run(other), session.run(count)) == (70, 1)
+        assert not record.moved
+        assert stored(cluster, 1) == {"count"}
+
+
 def _lose_the_end(cluster: LocalCluster, index: int) -> list[int]:
     """What a server tells the target of a move in the end goes with its link; gives the moves."""
     moves = cluster.tasks[f"{PS}{index}"].moves

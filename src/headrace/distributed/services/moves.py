@@ -457,12 +457,10 @@ class Moves(Holding):
     def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None:
         """A message about a move has arrived."""
         if isinstance(message, pb.MoveCopy):
-            text = self.why_not()
-            if self._gives_any(message.copy):
-                text = f"{self.task} is giving the same variables away, and that is not decided."
-            if text:
+            error = self._why_not_these(link, message.copy)
+            if error is not None:
                 said = pb.MoveSaid(move=message.move)
-                said.failure.CopyFrom(to_failure(UnavailableError(None, None, text), self.task))
+                said.failure.CopyFrom(to_failure(error, self.task))
                 link.send(pack(said), block=False)
                 return
             self.arrivals.copied(link, message, buffers)
@@ -482,11 +480,28 @@ class Moves(Holding):
 
             self._master.held_steps.told(link.peer.task, message, reply)
 
-    def _gives_any(self, copy: pb.Copy) -> bool:
-        move = self._now
-        if move is None:
-            return False
-        return any(key_of(handle_of(change)) in move.keys for change in copy.changes)
+    def _why_not_these(self, link: Link, copy: pb.Copy) -> OpError | None:
+        """Why variables that come from another task cannot be taken."""
+        if text := self.why_not():
+            return UnavailableError(None, None, text)
+        move, keys = self._now, {key_of(handle_of(change)) for change in copy.changes}
+        if move is not None and keys & move.keys:
+            text = f"{self.task} is giving the same variables away, and that is not decided."
+            return UnavailableError(None, None, text)
+        # What is left here of variables that the record says are elsewhere is of no use to anybody.
+        where, own = self._master.moved, self._own()
+        twins = sorted(k for k in keys & own.keys() if where.task_of(k) in ("", self.task))
+        if not twins:
+            return None
+        if self.arrivals.keys.issuperset(twins):
+            text = f"An earlier copy of {', '.join(twins)} is at {self.task}, and is not settled."
+            return AbortedError(None, None, text)
+        text = (
+            f"{self.task} has variables of the same names of its own: {', '.join(twins)}. They would "
+            f"be written over by those of {link.peer.task}. Give them other names, or clear those "
+            "that no program uses (`tf.Session.reset`)."
+        )
+        return FailedPreconditionError(None, None, text)
 
     def _answered(self, reason: HoldReason, master: MasterStart, said: pb.MoveSaid) -> None:
         move = reason

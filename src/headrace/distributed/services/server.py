@@ -190,9 +190,12 @@ class Server:
                 job.tasks[index] = join_address(host, 0)
         made = Server(definition, start=False)
         made._serves_copy, made._first = True, self._first
-        made._listen_as_task()
-        made.members.learn(self.members.chosen)
-        made._standbys.serve_copy(values, epoch)
+        with contextlib.ExitStack() as undo:
+            undo.callback(made.stop)
+            made._listen_as_task()
+            made.members.learn(self.members.chosen)
+            made._standbys.serve_copy(values, epoch)
+            undo.pop_all()
         return made
 
     # -- life -------------------------------------------------------------------------------------

@@ -247,6 +247,7 @@ class Standbys:
         if self._stopped.is_set():
             return
         self._begin(values)
+        values.clear()  # they belong to the server now, and hosting lasts as long as that
         journal = Journal(self._task.store)
         self._task.worker.journal = journal
         self._primary = PrimaryRole(
@@ -276,7 +277,6 @@ class Standbys:
             hosted.address,
             found,
         )
-        values.clear()  # they belong to the server now, and this call lasts as long as that
         while not hosted.wait(1.0) and not self._stopped.is_set():
             pass
         hosted.stop()

@@ -92,6 +92,10 @@ class KeptValues:
         values, self._values = self._values, {}
         return values
 
+    def take_back(self, values: dict[ResourceHandle, Any]) -> None:
+        """Keep what was handed over, of which nothing was changed meanwhile."""
+        self._values = values
+
 
 def _copied(array: np.ndarray[Any, Any]) -> tuple[Any, np.ndarray[Any, Any]]:
     """A copy, and its memory as an array that can be written."""

@@ -32,7 +32,8 @@ _GRACE = 1.0
 #: Without a witness it waits so many seconds for one.
 _PATIENCE = 5.0
 
-#: Called with the variables and the epoch of the view in which they are served here.
+#: Called with the variables and the epoch of the view in which they are served here. It takes them
+#: out of the dictionary when that has begun.
 Serve = Callable[[dict[ResourceHandle, Any], int], None]
 
 
@@ -197,13 +198,30 @@ class StandbyRole:
 
     def _begin_serving(self, epoch: int) -> None:
         with self._lock:
-            values = self.values.hand_over()
             self._granted = 0
+        began = time.monotonic()
         try:
-            self._serve(values, epoch)
+            while not self._served(epoch, time.monotonic() - began):
+                self._stop.wait(_PAUSE)
         finally:
             # Whatever came of it, there is no copy here any more, and nobody needs to wait for it.
             self.rules = Standby(self._me)
+
+    def _served(self, epoch: int, waited: float) -> bool:
+        """Whether the copy was served; if that could not begin, the values are still here."""
+        with self._lock:
+            values = self.values.hand_over()
+        try:
+            self._serve(values, epoch)
+        except Exception:
+            # Whoever serves takes them out of the dictionary when it has begun.
+            if not values or waited > _PATIENCE or self._stop.is_set():
+                raise
+            _log.exception("The copy of %s cannot be served yet; this is tried again", self.task)
+            with self._lock:
+                self.values.take_back(values)
+            return False
+        return True
 
     @property
     def holds(self) -> bool:
