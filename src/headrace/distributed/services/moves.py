@@ -497,9 +497,9 @@ class Moves(Holding):
             text = f"An earlier copy of {', '.join(twins)} is at {self.task}, and is not settled."
             return AbortedError(None, None, text)
         text = (
-            f"{self.task} has variables of the same names of its own: {', '.join(twins)}. They would "
-            f"be written over by those of {link.peer.task}. Give them other names, or clear those "
-            "that no program uses (`tf.Session.reset`)."
+            f"{self.task} has variables of the same names of its own: {', '.join(twins)}. They "
+            f"would be written over by those of {link.peer.task}. Give them other names, or clear "
+            "those that no program uses (`tf.Session.reset`)."
         )
         return FailedPreconditionError(None, None, text)
 
