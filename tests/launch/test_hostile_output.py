@@ -1,6 +1,7 @@
 """What tasks and hosts write that is not what the launcher expects."""
 
 import contextlib
+import json
 import os
 import socket
 import threading
@@ -8,8 +9,10 @@ import threading
 import pytest
 
 from headrace.launch.hosts import Connection
+from headrace.launch.job import LaunchJob
+from headrace.launch.launcher import Launch, Launcher
 from headrace.launch.ssh import SshHost, SshOptions
-from headrace.launch.starter import Starter, _Child
+from headrace.launch.starter import Starter, _Child, about_host
 
 
 @pytest.fixture
@@ -56,7 +59,23 @@ def test_who_writes_for_ever_after_the_end_of_a_task_stops_nobody(task):
     assert not reader.is_alive()
 
 
-@pytest.mark.parametrize("line", [b"Welcome!\n", b"5\n", b'{"event": 5}\n', b"\xff\0\n"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Welcome!\n",
+        b"5\n",
+        b'{"event": 5}\n',
+        b"\xff\0\n",
+        b'{"event": []}\n',
+        b'{"event": "other"}\n',
+        b'{"event": "host", "release": "1"}\n',
+        b'{"event": "port", "port": true}\n',
+        b'{"event": "output", "task": "worker/0"}\n',
+        b'{"event": "output", "task": "worker/0", "lines": [5]}\n',
+        b'{"event": "ended", "task": "worker/0"}\n',
+        b'{"event": "ended", "task": 5, "status": 0}\n',
+    ],
+)
 def test_lines_that_are_no_events(line):
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -86,3 +105,25 @@ def test_a_host_whose_login_shell_prints(monkeypatch, tmp_path):
     with pytest.raises(OSError, match=r"h cannot run tasks: 'Welcome' came from it.+ \.bashrc"):
         host.wait()
     host._errors.close()
+
+
+def test_a_host_that_tells_of_a_task_that_it_does_not_have(monkeypatch, tmp_path, capfd):
+    """All that runs there is ended, and the launch says which host told what."""
+    host = json.dumps({"event": "host", **about_host()})
+    ended = '{"event": "ended", "task": "worker/7", "status": 0}'
+    ssh = tmp_path / "ssh"
+    port = json.dumps({"event": "port", "port": 9})
+    ssh.write_text(
+        f"#!/bin/sh\nread environment; echo '{host}'\nread port; echo '{port}'\n"
+        f"read start; echo '{ended}'; exec cat > /dev/null"
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    far = SshHost("far", SshOptions(), {})
+    far.wait()
+    launch = Launch(LaunchJob("train.py"), tmp_path / "logs", folder=str(tmp_path))
+    assert Launcher(launch, [far]).run() == 1
+    far._errors.close()
+    said = "".join(capfd.readouterr())
+    assert "far runs no tasks any more: {'event': 'ended', 'task': 'worker/7'" in said
+    assert "came from it, which has no such task" in said

@@ -194,6 +194,15 @@ def test_names_of_scripts_make_names_of_jobs():
         ({"secret": "keys"}, "--secret and --insecure contradict each other"),
         ({"kind": "pod"}, "--kind can be plain, tfjob, trainjob, not 'pod'"),
         ({"volumes": (Volume("a", "/x"), Volume("b", "/x"))}, "two volumes cannot both be at /x"),
+        ({"volumes": (Volume("a", "/x"), Volume("b", "//x/./"))}, "cannot both be at /x"),
+        (
+            {"insecure": False, "secret": "keys", "volumes": (Volume("a", "/etc/headrace/"),)},
+            "--volume: /etc/headrace/ is taken: /etc/headrace is where --secret is mounted.",
+        ),
+        (
+            {"insecure": False, "secret": "keys", "volumes": (Volume("a", "/etc/headrace/x"),)},
+            "--volume: /etc/headrace/x is taken",
+        ),
     ],
 )
 def test_what_kubernetes_would_not_take_is_said_before(wrong, message):
@@ -206,9 +215,19 @@ def test_what_kubernetes_would_not_take_is_said_before(wrong, message):
     [
         ("data", "--volume 'data' must be CLAIM:/PATH"),
         ("data:relative", "--volume: 'relative' must be an absolute path in the container"),
+        ("data:/x/../y", "--volume: '/x/../y' must be an absolute path in the container"),
+        ("data://", "--volume: '//' must be an absolute path in the container"),
         ("My_data:/x", "--volume 'My_data' is no name for Kubernetes"),
     ],
 )
 def test_volumes_that_cannot_be(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         Volume.parse(text)
+
+
+@pytest.mark.parametrize(("script", "as_module"), [("-x.py", False), ("-x", True)])
+def test_a_script_whose_name_begins_as_an_option(script, as_module):
+    job = LaunchJob(script, ("-v",), as_module=as_module)
+    pod = manifests(job, options())[-1]["spec"]["template"]["spec"]
+    arguments = pod["containers"][0]["args"]
+    assert arguments[arguments.index("run") + 1 :] == [*["-m"] * as_module, "--", script, "-v"]

@@ -187,6 +187,27 @@ def test_workers_are_started_as_the_cluster_wants_them():
     assert run.signals == [("ps/0", TERM)]
 
 
+def test_more_than_a_launch_can_start_is_said_once():
+    run = Run(ps=2, workers=1, elastic=(1, 2))
+    run.size(9, missing=8, present=[0])
+    (text,) = [t for t in run.said if "most" in t]
+    assert text == (
+        "9 tasks of the job worker are wanted; by --elastic, 2 is the most here. `headrace resize` "
+        "asks for fewer."
+    )
+    run.size(9, missing=8, present=[0])
+    assert run.said == []
+    here = frozenset([TaskId("worker", 0), TaskId("ps", 0), TaskId("ps", 1)])
+    started = run.take(
+        [
+            *run.rules.size(ClusterSize({"ps": 9999}, {"ps": 9997}, here, run.now), run.now),
+            *run.rules.tick(run.now),
+        ]
+    )
+    assert started == [f"ps/{i}" for i in range(2, 32)]
+    assert run.said[-1].startswith("9999 tasks of the job ps are wanted; by what it began with, 32")
+
+
 def test_a_cluster_that_does_not_answer_keeps_nobody_from_the_end():
     run = Run(ps=1, workers=1, elastic=(1, 2))
     run.ends("worker/0")

@@ -18,6 +18,13 @@ __all__ = ["Connection", "HeldPorts", "Host", "LocalHost"]
 _PIECE = 1 << 16
 #: Bytes of a line at most: a parent of tasks tells less than a tenth at once.
 _LONGEST = 1 << 22
+#: What the parents of tasks tell, see `starter`.
+_EVENTS: dict[str, dict[str, type]] = {
+    "host": {"release": str, "python": str, "cores": int, "name": str, "process": int},
+    "port": {"port": int},
+    "output": {"task": str, "lines": list},
+    "ended": {"task": str, "status": int},
+}
 
 
 class Host(Protocol):
@@ -97,10 +104,14 @@ class Connection:
 def _event(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
-        if isinstance(found, dict) and isinstance(found.get("event"), str):
-            return found
-    except (ValueError, RecursionError):
-        pass
+        fields = _EVENTS[found["event"]]
+        lines = found.get("lines", ())
+        if all(type(found[name]) is kind for name, kind in fields.items()) and all(
+            isinstance(text, str) for text in lines
+        ):
+            return dict(found)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass  # it is none of these
     shown = line[:200].decode("utf-8", "replace")
     raise ConnectionError(
         f"{shown!r} came from it, where lines of the parent of its tasks should. A login shell "

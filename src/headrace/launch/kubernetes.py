@@ -69,10 +69,16 @@ class Volume:
 
     def __post_init__(self) -> None:
         _check_name("--volume", self.claim, 253)
-        if not PurePosixPath(self.path).is_absolute() or ":" in self.path:
+        folders = self.folders
+        if not self.path.startswith("/") or ":" in self.path or ".." in folders or not folders:
             raise ValueError(
                 f"--volume: {self.path!r} must be an absolute path in the container, such as /data."
             )
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The parts of the path, however it is written."""
+        return tuple(part for part in self.path.split("/") if part not in ("", "."))
 
     @classmethod
     def parse(cls, text: str) -> Volume:
@@ -140,10 +146,15 @@ class KubernetesOptions:
                 f"Secret with the keys {', '.join(_SECRET_FILES.values())} (docs/kubernetes.md "
                 "says how to make it), or --insecure lets everybody in."
             )
-        paths = [volume.path for volume in self.volumes]
-        twice = {path for path in paths if paths.count(path) > 1}
-        if twice:
-            raise ValueError(f"--volume: two volumes cannot both be at {sorted(twice)[0]}.")
+        paths = [volume.folders for volume in self.volumes]
+        own = PurePosixPath(_SECRETS).parts[1:]
+        for volume in self.volumes:
+            if paths.count(volume.folders) > 1:
+                raise ValueError(f"--volume: two volumes cannot both be at {volume.path}.")
+            if self.secret and volume.folders[: len(own)] == own:
+                raise ValueError(
+                    f"--volume: {volume.path} is taken: {_SECRETS} is where --secret is mounted."
+                )
 
 
 def _check_name(option: str, name: str, most: int) -> None:
@@ -442,6 +453,8 @@ def _task_command(job: LaunchJob, options: KubernetesOptions, role: str) -> list
     if role == SERVER and not options.servers_run_script:
         return ["--serve"]
     module = ["-m"] if job.as_module else []
+    if job.script.startswith("-"):
+        module.append("--")  # what follows is no option
     command = ["python", "-m", "headrace", "run", *module, job.script, *job.arguments]
     return ["--", *map(_literal, command)]
 

@@ -199,14 +199,20 @@ class Launcher:
                 selector.unregister(host)
                 self._lost(host, problem)
             for event in events or ():
-                self._hear(event)
+                if not self._hear(host, event):
+                    selector.unregister(host)
+                    self._lost(host, f"{event!r:.200} came from it, which has no such task")
+                    return
 
         return listen
 
-    def _hear(self, event: dict[str, Any]) -> None:
-        if event["event"] == "host":
-            return
-        task = next(t for t in self._rules.tasks if str(t) == event["task"])
+    def _hear(self, host: Host, event: dict[str, Any]) -> bool:
+        """Something has happened at a host; whether that can be."""
+        if "task" not in event:
+            return True
+        task = next((t for t in self._processes if str(t) == event["task"]), None)
+        if task is None or self._placed[task] is not host:
+            return False
         if event["event"] == "output":
             self._logs.add(task, event["lines"])
             self._display.output(task, event["lines"])
@@ -214,6 +220,7 @@ class Launcher:
             self._processes.discard(task)
             self._logs.add(task, [f"--- {words_of(event['status'])} ---"])
             self._do(self._rules.ended(task, event["status"], time.monotonic()))
+        return True
 
     def _lost(self, host: Host, problem: str) -> None:
         """A connection has ended, or carries what it should not: with it all tasks there."""

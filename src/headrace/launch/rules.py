@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 _TRAINERS = (CHIEF, WORKER)
+#: A launch starts so many servers, or four times those of its beginning, at most.
+_MOST_SERVERS = 32
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,8 @@ class LaunchRules:
         self._kill_at: float | None = None
         #: Workers that have ended with 0, of which is not known yet whether they were to leave.
         self._asked: dict[TaskId, float] = {}
+        #: How many of a job were wanted, and are not started.
+        self._refused: dict[str, int] = {}
         self._size: ClusterSize | None = None
         self._rounds = 0
 
@@ -351,17 +355,28 @@ class LaunchRules:
         if self._job.elastic is None:
             return []
         done: list[Instruction] = []
-        for job, most in ((WORKER, self._job.elastic[1]), (SERVER, None)):
+        servers = max(_MOST_SERVERS, 4 * self._job.ps)
+        for job, most in ((WORKER, self._job.elastic[1]), (SERVER, servers)):
             live = [t for t in self._of(State.RUNNING, State.WAITING) if t.task.job == job]
             coming = sum(t.task not in found.present for t in live)
             for _ in range(found.missing.get(job, 0) - coming):
-                if most is not None and len(live) >= most:
+                if len(live) >= most:
+                    done += self._refuse(job, found.wanted.get(job, 0), most)
                     break
                 life = self._newcomer(job)
                 life.state, life.due, life.failures = State.WAITING, now, 0
                 live.append(life)
                 done.append(Say(f"{life.task} is wanted and is started"))
         return done
+
+    def _refuse(self, job: str, wanted: int, most: int) -> list[Instruction]:
+        """Say once that so many tasks are not started here."""
+        if self._refused.get(job) == wanted:
+            return []
+        self._refused[job] = wanted
+        why = "--elastic" if job == WORKER else "what it began with"
+        text = f"{wanted} tasks of the job {job} are wanted; by {why}, {most} is the most here"
+        return [Say(f"{text}. `headrace resize` asks for fewer.", True)]
 
     def _newcomer(self, job: str) -> TaskLife:
         """The task of a job with the lowest number that does not run."""

@@ -1,5 +1,6 @@
 """Tasks that join a running cluster by an address, leave it, and are asked to: real servers."""
 
+import json
 import threading
 
 import pytest
@@ -187,6 +188,20 @@ def test_a_worker_that_knows_the_cluster_joins_it_where_the_others_do_not_know_i
     alone.stop()
 
 
+def test_an_address_to_join_by_that_no_task_has_is_refused(monkeypatch):
+    described = {"ps": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}
+    monkeypatch.setattr(flags, "join", "localhost:4")
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with pytest.raises(
+        ValueError, match=r"HEADRACE_JOIN=localhost:4: .* there are localhost:1, localhost:2\."
+    ):
+        Server(described, job_name="worker", task_index=1, start=False)
+    # It is meant for the cluster of TF_CONFIG: others of the process are none of its business.
+    other = {"cluster": {"ps": ["localhost:4"]}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(other))
+    Server(described, job_name="worker", task_index=1, start=False)
+
+
 def test_who_is_of_another_release_is_refused(cluster, joined, monkeypatch):
     servers = cluster(ps=1)
     monkeypatch.setattr(cluster_calls.ClusterCalls, "_check", cluster_calls.ClusterCalls._check)
@@ -268,6 +283,7 @@ def test_resize_forgets_the_dead(cluster):
     ("arguments", "words"),
     [
         (["--workers", "0"], "needs at least one task of the job 'worker'"),
+        (["--ps", "20000"], "A job has 10000 tasks at most: 20000 of 'ps' are not possible."),
         ([], "Say how many"),
     ],
 )

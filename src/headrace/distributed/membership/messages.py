@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from headrace.distributed.cluster.cluster_spec import split_address
-from headrace.distributed.membership.record import GONE, ClusterRecord
+from headrace.distributed.membership.record import GONE, MOST_TASKS, ClusterRecord
 from headrace.distributed.membership.voting import NO_BALLOT, NOTHING, Accepted, Ballot, Vote
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.errors import InvalidArgumentError
@@ -45,6 +45,9 @@ def record_of(message: pb.RecordDef) -> ClusterRecord:
     """
     if message.epoch < 0 or any(count < 0 for count in message.wanted.values()):
         raise _makes_no_sense("numbers below 0")
+    for job, count in message.wanted.items():
+        if count > MOST_TASKS:
+            raise _makes_no_sense(f"{count} tasks of the job {job!r}, more than {MOST_TASKS},")
     if message.epoch >= _MOST_EPOCHS:
         raise _makes_no_sense(f"the epoch {message.epoch}")
     for task in (*message.voters, *message.tasks, *message.moved.values()):
@@ -77,7 +80,12 @@ def accepted_of(message: pb.AcceptedDef) -> Accepted:
         InvalidArgumentError: if a record cannot be so, or nobody could have a higher ballot.
     """
     ballot = _ballot_of(message.ballot)
-    return Accepted(ballot, record_of(message.record)) if ballot != NO_BALLOT else NOTHING
+    if ballot == NO_BALLOT:
+        return NOTHING
+    record = record_of(message.record)
+    if record.epoch and not record.voters:  # nobody could change it any more
+        raise _makes_no_sense(f"the epoch {record.epoch} and no task that votes")
+    return Accepted(ballot, record)
 
 
 def accepted_to_message(accepted: Accepted) -> pb.AcceptedDef:

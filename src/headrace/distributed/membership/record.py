@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["GONE", "ClusterRecord", "changed"]
+__all__ = ["GONE", "MOST_TASKS", "ClusterRecord", "changed"]
 
 #: The address of a task that has left.
 GONE = ""
+#: So many tasks of one job can be wanted.
+MOST_TASKS = 10_000
 
 
 @dataclass(frozen=True)

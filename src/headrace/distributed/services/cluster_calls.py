@@ -12,7 +12,7 @@ from headrace.distributed.cluster.cluster_spec import SERVERS, ClusterSpec, spli
 from headrace.distributed.links.peers import RETRY_SECONDS
 from headrace.distributed.membership.changes import admitted, indices, leaving, missing
 from headrace.distributed.membership.messages import accepted_to_message, record_to_message
-from headrace.distributed.membership.record import ClusterRecord, changed
+from headrace.distributed.membership.record import MOST_TASKS, ClusterRecord, changed
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.control import Control, Handler
@@ -176,6 +176,9 @@ class ClusterCalls:
                 f"A training needs at least one task of the job {job!r}, not {count}. "
                 "`headrace shutdown` ends it.",
             )
+        if count > MOST_TASKS:
+            text = f"A job has {MOST_TASKS} tasks at most: {count} of {job!r} are not possible."
+            raise InvalidArgumentError(None, None, text)
         first = self._server.first_cluster
         if job == SERVERS and first.replicas and count < first.num_tasks(SERVERS):
             raise UnimplementedError(

@@ -101,10 +101,29 @@ def own_address(definition: Any) -> str:
 def contact_of(definition: Any) -> str:
     """The task by which a server joins its cluster although it knows that, "" where it need not.
 
-    That is ``HEADRACE_JOIN``, if it is another task of the same cluster.
+    That is ``HEADRACE_JOIN``, if it is another task of the same cluster. It says nothing of a
+    cluster of one task, nor of others than that of ``TF_CONFIG``, if that has such a task.
+
+    Raises:
+        ValueError: if no task has that address.
     """
-    others = {a for job in definition.cluster.job for a in job.tasks.values()}
-    return flags.join if flags.join in others - {own_address(definition)} else ""
+    own = own_address(definition)
+    others = {a for job in definition.cluster.job for a in job.tasks.values()} - {own}
+    if flags.join in others:
+        return flags.join
+    if flags.join not in ("", own) and others and flags.join not in _stated_addresses():
+        raise ValueError(
+            f"HEADRACE_JOIN={flags.join}: it must be the address of another task of the cluster "
+            f"that the server is told, and that is none; there are {', '.join(sorted(others))}."
+        )
+    return ""
+
+
+def _stated_addresses() -> set[str]:
+    """The addresses of the tasks that TF_CONFIG names."""
+    stated = tf_config_or_empty().get("cluster")
+    jobs = ClusterSpec(stated).as_dict() if isinstance(stated, dict) else {}
+    return {a for j in jobs.values() for a in (j.values() if isinstance(j, dict) else j)}
 
 
 def joined_def(definition: Any, task: str, cluster: Any, record: ClusterRecord) -> Any:
