@@ -191,13 +191,25 @@ class CountersThere(tf.train.SessionRunHook):
             time.sleep(_PAUSE)
 
 
-def start_counters(cluster: ClusterSpec, server: int, target: str) -> None:
+def start_counters(cluster: ClusterSpec, server: int, address: str) -> None:
     """Let the counters of a server begin at 0, of those that nobody saves."""
     with tf.Graph().as_default():
-        counters = Counters(cluster, is_saved=False)
-        init = tf.variables_initializer([counters.total[server], *counters.own[server]])
-        with tf.Session(target) as session:
+        init = tf.variables_initializer(_counters_of(cluster, server))
+        with tf.Session(f"grpc://{address}") as session:
             session.run(init)
+
+
+def lacks_counters(cluster: ClusterSpec, server: int, address: str) -> bool:
+    """Whether the counters of a server have no values."""
+    with tf.Graph().as_default():
+        missing = tf.report_uninitialized_variables(_counters_of(cluster, server))
+        with tf.Session(f"grpc://{address}") as session:
+            return bool(session.run(missing).size)
+
+
+def _counters_of(cluster: ClusterSpec, server: int) -> list[Any]:
+    counters = Counters(cluster, is_saved=False)
+    return [counters.total[server], *counters.own[server]]
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ from headrace.chaos.training import (
     Counters,
     Training,
     digits_model,
+    lacks_counters,
     start_counters,
     undisturbed_accuracy,
 )
@@ -36,6 +37,8 @@ MODES = ("asynchronous", "synchronous", "all-reduce")
 #: More undisturbed steps than these change nothing any more.
 _ENOUGH_STEPS = 4000
 _FIRST_STEP_SECONDS = 60.0
+#: After the end of a server, so long it may take until all servers have a copy again.
+_COPIED_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Trial:
         self._is_group = mode == "all-reduce"
         self._work = work
         self._begun: set[str] = set()
+        self._violations: list[str] = []
         self._pool = TaskPool(
             chaos.cluster, asdict(work), directory, self._hear, chaos.spares, chaos.replicas
         )
@@ -105,6 +109,7 @@ class Trial:
             follow(schedule, chaos.seconds, self)
             ended = time.monotonic()
             self._stop_workers(found)
+            found.violations += self._violations
             final, found.accuracy = self._read()
         finally:
             self._pool.close()
@@ -125,11 +130,8 @@ class Trial:
         life = self._start(task)
         if task.startswith("worker/"):
             return
-        # Later the copy of the server has them.
-        if self._is_group and not (self._chaos.replicas and task in self._begun):
-            self._begun.add(task)
-            starting = threading.Thread(target=self._start_counters, args=(life,), daemon=True)
-            starting.start()
+        if self._is_group:
+            threading.Thread(target=self._start_counters, args=(life,), daemon=True).start()
 
     def _start(self, task: str) -> Life:
         life = self._pool.start(task)
@@ -139,19 +141,41 @@ class Trial:
         return life
 
     def _start_counters(self, life: Life) -> None:
-        """Initialise the counters of a server, in a thread; that is a restoration of zeros."""
+        """Initialise the counters of a server, in a thread; that is a restoration of zeros.
+
+        A server with a copy gets them back from it, unless that was lost too.
+        """
         if not life.is_ready.wait(_FIRST_STEP_SECONDS):
             return
         server = int(life.task.partition("/")[2])
         cluster = self._pool.cluster
+        if self._chaos.replicas and life.task in self._begun:
+            try:
+                if not lacks_counters(cluster, server, self._pool.addresses["ps"][server]):
+                    return
+            except OpError:
+                return  # it was killed again
+            if not self._lost_together(life):
+                text = f"{life.task} came back without its variables, though its copy lived"
+                self._violations.append(text)
+        self._begun.add(life.task)
         zeros = {f"{server}/{w}": 0 for w in (ALL, *range(self._chaos.cluster.workers))}
         note = {"path": "", "servers": [server], "counters": zeros}
         self._hear(life, {"event": "restoring", "at": time.monotonic(), **note})
         try:
-            start_counters(cluster, server, f"grpc://{self._pool.addresses['ps'][server]}")
+            start_counters(cluster, server, self._pool.addresses["ps"][server])
         except OpError:
             return  # it was killed again
         self._hear(life, {"event": "restored", "at": time.monotonic(), **note})
+
+    def _lost_together(self, life: Life) -> bool:
+        """Whether servers ended so soon after each other that no copy could be made between."""
+        assert life.began is not None
+        since = life.began - _COPIED_SECONDS
+        with self._lock:
+            records = list(self._records.values())
+        ended = {r.task for r in records if r.ended is not None and r.ended >= since}
+        return sum(task.startswith("ps/") for task in ended) > 1
 
     def end(self, task: str, number: int) -> None:
         """End the process of a task by a signal."""
