@@ -13,6 +13,7 @@ from headrace.errors import AbortedError, InvalidArgumentError, NotFoundError
 from headrace.executor.borrowed import give_away
 from headrace.executor.threads import giving_way
 from headrace.files import system
+from headrace.files.progress import note_progress
 from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
@@ -166,6 +167,7 @@ def _kept(context: Any, values: list[np.ndarray[Any, Any]]) -> list[np.ndarray[A
         with ThreadPoolExecutor(_COPIERS) as pool:
             for i, copy in zip(large, pool.map(np.array, [values[i] for i in large]), strict=True):
                 kept[i] = copy
+                note_progress(copy.nbytes)
     return kept
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace import logging
 from headrace.errors import (
+    AbortedError,
     DeadlineExceededError,
     PermissionDeniedError,
     ResourceExhaustedError,
@@ -96,8 +97,8 @@ class CheckpointSaverHook(SessionRunHook):
             while another is written begins when that is over. Ours.
         consistent: in a cluster, no step of any worker is under way while the values are held: a
             checkpoint has all of each step, or nothing. If steps do not end within a second (then
-            two, four, six) for that, the checkpoint is given up, and tried again when the next is
-            due; only the first and the last raise. Ours.
+            two, four, six) for that, or a task is lost whose steps wait, the checkpoint is given
+            up, and tried again when the next is due; only the first and the last raise. Ours.
 
     Raises:
         ValueError: if both ``saver`` and ``scaffold`` are given, or not exactly one of seconds and
@@ -138,6 +139,9 @@ class CheckpointSaverHook(SessionRunHook):
         self._goes_on = False
         self._is_asynchronous = asynchronous
         self._is_consistent = consistent
+        #: Where steps are held, a task that is lost may be none that this session needs. If it is,
+        #: the next step says so.
+        self._lost_holds = (AbortedError,) if consistent else ()
         self._background: AsynchronousSaver | None = None
         #: The step of the checkpoint that is being written.
         self._step_under_way = 0
@@ -216,7 +220,7 @@ class CheckpointSaverHook(SessionRunHook):
         """Do a part of a save, if the storage lets it; whether a listener asks to stop."""
         try:
             stop = work()
-        except _STORAGE_ERRORS as error:
+        except (*_STORAGE_ERRORS, *self._lost_holds) as error:
             self._lacks_last = True
             logging.error(
                 "No checkpoint for step %d: %s Training goes on; what it has learned since the "

@@ -17,6 +17,7 @@ def test_times_that_nobody_can_wait_are_answered(seconds):
     holding = object.__new__(Holding)
     holding.task, holding._one, holding._now = "/job:ps/replica:0/task:0", threading.Lock(), None
     holding._changed, holding._ended = threading.Condition(), deque()
+    holding._asked_for, holding.clock = set(), float
     answers, answered = [], threading.Event()
 
     def reply(said):

@@ -13,7 +13,7 @@ from typing import Protocol
 from headrace.distributed.master.plans import ClusterPlan
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.wire.failures import to_failure
-from headrace.errors import OpError
+from headrace.errors import AbortedError, OpError
 from headrace.executor.threads import step_threads
 from headrace.step.moved import MovedVariables, groups_with
 
@@ -62,6 +62,9 @@ class HeldSteps:
     Args:
         moved: where variables are, as the master knows it.
         sessions: gives its sessions; ``task``: that of the master.
+
+    Attributes:
+        clock: tells seconds.
     """
 
     def __init__(
@@ -73,11 +76,14 @@ class HeldSteps:
         self._held: dict[int, _Hold] = {}
         self._over: deque[int] = deque(maxlen=256)
         self._lock = threading.Lock()
+        self.clock: Callable[[], float] = time.monotonic
 
     def told(self, source: str, message: pb.MoveTold, reply: Reply) -> None:
         """The task that has the variables says what is to be done."""
         if message.stage == pb.MoveTold.PREPARE:
             step_threads.submit(self._prepare, message, reply)
+        elif message.stage == pb.MoveTold.HOLD and message.renew:
+            self._renew(message, reply)
         elif message.stage == pb.MoveTold.HOLD:
             self._hold(source, message, reply)
         else:
@@ -124,7 +130,7 @@ class HeldSteps:
     def _make_ahead(self, move: int, moved: MovedVariables, keys: set[str]) -> None:
         plans = sorted(self._touched(keys), key=lambda p: -p.runs)[:_MOST_AHEAD]
         for plan in plans:
-            plan.prepare(moved)
+            plan.prepare(moved, move)
         # Else all would wait for one that compiles what the move before has made new.
         end = time.monotonic() + _COMPILE_SECONDS
         pause = threading.Event()
@@ -132,20 +138,25 @@ class HeldSteps:
             pause.wait(_LOOK)
         if move in self._over:
             for plan in plans:
-                plan.unprepare()
+                plan.unprepare(move)
 
     # -- steps ------------------------------------------------------------------------------------
 
     def _hold(self, source: str, message: pb.MoveTold, reply: Reply) -> None:
         move = message.move
-        hold = _Hold(source, message.task, frozenset(message.keys), time.monotonic())
-        with self._lock:
-            if move in self._over or move in self._held:
-                return
-            self._held[move] = hold
-            hold.plans = {p for p in self._touched(hold.keys) if not hold.lets_through(p)}
-            hold.running = {hold, *hold.plans}
+        hold = _Hold(source, message.task, frozenset(message.keys), self.clock())
         said = pb.MoveSaid(move=move, stage=message.stage)
+        with self._lock:
+            known = self._held.get(move)
+            asked_again = known is not None and not known.running
+            if known is None and move not in self._over:
+                self._held[move] = hold
+                hold.plans = {p for p in self._touched(hold.keys) if not hold.lets_through(p)}
+                hold.running = {hold, *hold.plans}
+        if not hold.running:
+            if asked_again:
+                reply(said)
+            return
 
         def empty(what: object) -> None:
             with self._lock:
@@ -156,7 +167,24 @@ class HeldSteps:
 
         for plan in list(hold.plans):
             plan.gate.hold(move, partial(empty, plan))
+        with self._lock:
+            is_over = self._held.get(move) is not hold
+        if is_over:  # some gates were closed after that
+            for plan in hold.plans:
+                plan.gate.release(move)
         empty(hold)
+
+    def _renew(self, message: pb.MoveTold, reply: Reply) -> None:
+        """Steps that are held are held for longer; those that are not any more, are not again."""
+        said = pb.MoveSaid(move=message.move, stage=message.stage, renew=True)
+        with self._lock:
+            hold = self._held.get(message.move)
+            if hold is not None:
+                hold.since = self.clock()
+        if hold is None:
+            text = f"{self._task} does not hold these steps any more."
+            said.failure.CopyFrom(to_failure(AbortedError(None, None, text), self._task))
+        reply(said)
 
     def added(self, plan: ClusterPlan) -> None:
         """There is a new plan: its steps are held, too, if its variables move."""
@@ -174,12 +202,12 @@ class HeldSteps:
             self._over.append(message.move)
             self._release([message.move])
             if not message.committed:
-                step_threads.submit(self._unprepare, frozenset(message.keys))
+                step_threads.submit(self._unprepare, message.move, frozenset(message.keys))
 
-    def _unprepare(self, keys: frozenset[str]) -> None:
+    def _unprepare(self, move: int, keys: frozenset[str]) -> None:
         for plan in self._touched(keys):
             try:
-                plan.unprepare()
+                plan.unprepare(move)
             except OpError as error:
                 _log.debug("%s: a plan that was made ahead is not dropped: %s", self._task, error)
 

@@ -102,6 +102,7 @@ class Master(ClusterAccess):
         """Time has passed."""
         self._send_farewells(now)
         self.held_steps.tick(now)
+        self.alone.tick(now)
         sessions = self.sessions()
         clients = {s.client for s in sessions if s.client}
         gone = self._presence.gone(clients, now, lambda c: self.peers.known(c) is not None)

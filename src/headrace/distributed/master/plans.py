@@ -181,6 +181,8 @@ class ClusterPlan:
         self._where = self._places(moved)
         #: What was made ahead, for when these variables have moved.
         self._ahead: tuple[dict[str, str], MadePlan] | None = None
+        #: The number of the move for which that was made.
+        self._ahead_for = 0
         self._old: list[MadePlan] = []
         #: About how many steps have begun: threads may count one for two.
         self.runs = 0
@@ -278,8 +280,11 @@ class ClusterPlan:
                 self.slow_steps = _SLOW_STEPS
             self._epoch = moved.epoch
 
-    def prepare(self, moved: MovedVariables) -> None:
+    def prepare(self, moved: MovedVariables, move: int) -> None:
         """Make what is needed when variables have moved; steps go on with what there is.
+
+        Args:
+            move: number of the move.
 
         Raises:
             OpError: if that cannot be.
@@ -290,10 +295,13 @@ class ClusterPlan:
             where = self._places(moved)
             if where != self._where:
                 self._ahead = where, self.session.make(self.request._replace(is_ahead=True), moved)
+                self._ahead_for = move
 
-    def unprepare(self) -> None:
-        """They do not move."""
+    def unprepare(self, move: int) -> None:
+        """They do not move; what was made for another move stays."""
         with self._lock:
+            if self._ahead_for != move:
+                return
             ahead, self._ahead = self._ahead, None
         self._forget(ahead)
 

@@ -48,6 +48,7 @@ class CollectiveKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RESULT: _ClassVar[CollectiveKind]
     REFUSED: _ClassVar[CollectiveKind]
     ANEW: _ClassVar[CollectiveKind]
+    LEFT: _ClassVar[CollectiveKind]
 UNUSED: Kind
 RUN_PART: Kind
 PART_DONE: Kind
@@ -80,6 +81,7 @@ COMMIT: CollectiveKind
 RESULT: CollectiveKind
 REFUSED: CollectiveKind
 ANEW: CollectiveKind
+LEFT: CollectiveKind
 
 class Failure(_message.Message):
     __slots__ = ("code", "message", "op_name", "op_type", "device", "task", "derived")
@@ -484,7 +486,7 @@ class CopyKept(_message.Message):
     def __init__(self, task: _Optional[str] = ..., sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., released: bool = ...) -> None: ...
 
 class MoveTold(_message.Message):
-    __slots__ = ("move", "stage", "keys", "task", "committed", "epoch", "moved", "is_target")
+    __slots__ = ("move", "stage", "keys", "task", "committed", "epoch", "moved", "is_target", "renew")
     class Stage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NONE: _ClassVar[MoveTold.Stage]
@@ -510,6 +512,7 @@ class MoveTold(_message.Message):
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     MOVED_FIELD_NUMBER: _ClassVar[int]
     IS_TARGET_FIELD_NUMBER: _ClassVar[int]
+    RENEW_FIELD_NUMBER: _ClassVar[int]
     move: int
     stage: MoveTold.Stage
     keys: _containers.RepeatedScalarFieldContainer[str]
@@ -518,7 +521,8 @@ class MoveTold(_message.Message):
     epoch: int
     moved: _containers.ScalarMap[str, str]
     is_target: bool
-    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., keys: _Optional[_Iterable[str]] = ..., task: _Optional[str] = ..., committed: bool = ..., epoch: _Optional[int] = ..., moved: _Optional[_Mapping[str, str]] = ..., is_target: bool = ...) -> None: ...
+    renew: bool
+    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., keys: _Optional[_Iterable[str]] = ..., task: _Optional[str] = ..., committed: bool = ..., epoch: _Optional[int] = ..., moved: _Optional[_Mapping[str, str]] = ..., is_target: bool = ..., renew: bool = ...) -> None: ...
 
 class MoveCopy(_message.Message):
     __slots__ = ("move", "copy", "is_last")
@@ -531,37 +535,45 @@ class MoveCopy(_message.Message):
     def __init__(self, move: _Optional[int] = ..., copy: _Optional[_Union[Copy, _Mapping]] = ..., is_last: bool = ...) -> None: ...
 
 class MoveSaid(_message.Message):
-    __slots__ = ("move", "stage", "also", "failure", "sequence")
+    __slots__ = ("move", "stage", "also", "failure", "sequence", "renew")
     MOVE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
     ALSO_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    RENEW_FIELD_NUMBER: _ClassVar[int]
     move: int
     stage: MoveTold.Stage
     also: _containers.RepeatedScalarFieldContainer[str]
     failure: Failure
     sequence: int
-    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., also: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., sequence: _Optional[int] = ...) -> None: ...
+    renew: bool
+    def __init__(self, move: _Optional[int] = ..., stage: _Optional[_Union[MoveTold.Stage, str]] = ..., also: _Optional[_Iterable[str]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., sequence: _Optional[int] = ..., renew: bool = ...) -> None: ...
 
 class HoldSteps(_message.Message):
-    __slots__ = ("hold", "keys", "seconds", "release")
+    __slots__ = ("hold", "keys", "seconds", "release", "renew")
     HOLD_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
+    RENEW_FIELD_NUMBER: _ClassVar[int]
     hold: int
     keys: _containers.RepeatedScalarFieldContainer[str]
     seconds: float
     release: bool
-    def __init__(self, hold: _Optional[int] = ..., keys: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., release: bool = ...) -> None: ...
+    renew: bool
+    def __init__(self, hold: _Optional[int] = ..., keys: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., release: bool = ..., renew: bool = ...) -> None: ...
 
 class StepsHeld(_message.Message):
-    __slots__ = ("hold", "release", "failure")
+    __slots__ = ("hold", "release", "failure", "renew", "progress")
     HOLD_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
+    RENEW_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
     hold: int
     release: bool
     failure: Failure
-    def __init__(self, hold: _Optional[int] = ..., release: bool = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+    renew: bool
+    progress: int
+    def __init__(self, hold: _Optional[int] = ..., release: bool = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., renew: bool = ..., progress: _Optional[int] = ...) -> None: ...

@@ -3,7 +3,7 @@
 For a save, a master asks the tasks that have the variables, which ask all masters whose steps use
 them, as for a move. When no such step is under way, that master runs one step alone: the values
 that it takes are of the same moment on all tasks. Then steps go on. Whoever asks has a limit of
-time, and is told if steps were not held for all of it.
+time, which it may have renewed, and is told if steps were not held for all of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
 
-from headrace.distributed.master.alone import MOST_SECONDS
+from headrace.distributed.master.alone import MOST_SECONDS, STILL_SECONDS
 from headrace.distributed.master.master import Master
 from headrace.distributed.moving.rules import Giver
 from headrace.distributed.protocol import step_pb2 as pb
@@ -29,6 +29,7 @@ from headrace.distributed.worker.machine import OWN, MasterStart
 from headrace.distributed.worker.worker import RegisteredPart, Worker
 from headrace.errors import AbortedError, DeadlineExceededError, InvalidArgumentError, OpError
 from headrace.executor.threads import step_threads
+from headrace.files.progress import progress
 
 __all__ = ["LOOK", "HoldReason", "Holding"]
 
@@ -57,13 +58,23 @@ class HoldReason:
 class _Hold(HoldReason):
     """Steps are held for a save. ``asked``: the number by which its master knows it."""
 
-    def __init__(self, number: int, task: str, asked: int, source: MasterStart | None) -> None:
+    def __init__(self, number: int, task: str, asked: int, source: MasterStart, now: float) -> None:
         super().__init__(number, task)
         self.asked = asked
         self.source = source
         #: A master that held its steps was lost: it may let them go.
         self.is_broken = False
-        self.timer: threading.Timer | None = None
+        #: Masters that have not said yet that they hold them for longer, and since when they are
+        #: asked to.
+        self.renewing: set[MasterStart] = set()
+        self.renewed_at = now
+        #: Until then all hold them.
+        self.until = now + MOST_SECONDS
+
+    def renewed(self) -> None:
+        """Time counts from when all were asked, once all have answered."""
+        if not self.renewing and not self.is_broken:
+            self.until = self.renewed_at + MOST_SECONDS
 
 
 class Holding:
@@ -71,10 +82,14 @@ class Holding:
 
     Args:
         task: the own one; ``worker``, ``master``: of it.
+
+    Attributes:
+        clock: tells seconds.
     """
 
     def __init__(self, task: str, worker: Worker, master: Master) -> None:
         self.task = task
+        self.clock: Callable[[], float] = time.monotonic
         self._worker = worker
         self._master = master
         self._peers = worker.peers
@@ -84,7 +99,9 @@ class Holding:
         self._one = threading.Lock()
         self._changed = threading.Condition()
         self._closed = threading.Event()
-        #: Holds for saves that are over, as their masters know them.
+        #: Holds for saves, as their masters know them: those that were asked for, and some of those
+        #: that are over.
+        self._asked_for: set[int] = set()
         self._ended: deque[int] = deque(maxlen=64)
         worker.on_register = self._registered
         master.alone.own = self.steps_asked
@@ -114,6 +131,8 @@ class Holding:
         except PipeBroken:
             with self._changed:
                 reason.rules.lost(master)
+                if told.renew and isinstance(reason, _Hold):
+                    reason.is_broken = True
                 self._changed.notify_all()
 
     def _registered(self, master: MasterStart, part: RegisteredPart) -> None:
@@ -135,7 +154,9 @@ class Holding:
             reason = self._now
             if reason is None or said.move != reason.number:
                 return
-            if said.stage == pb.MoveTold.HOLD:
+            if said.renew:
+                self._renewed(reason, master, said)
+            elif said.stage == pb.MoveTold.HOLD:
                 reason.rules.held(master)
             else:
                 self._answered(reason, master, said)
@@ -176,19 +197,25 @@ class Holding:
         self, source: MasterStart, message: pb.HoldSteps, reply: Callable[[pb.StepsHeld], None]
     ) -> None:
         """The same, of any master."""
-        said = pb.StepsHeld(hold=message.hold, release=message.release)
-        if message.release:
-            if not self._end_hold(message.hold):
-                text = f"Steps were not held at {self.task} for all of the time."
-                said.failure.CopyFrom(to_failure(AbortedError(None, None, text), self.task))
+        number = message.hold
+        said = pb.StepsHeld(hold=number, release=message.release, renew=message.renew)
+        if message.release or message.renew:
+            said.progress = progress()
+            error = self._end_hold(number) if message.release else self._renew(number)
+            if error is not None:
+                said.failure.CopyFrom(to_failure(error, self.task))
             reply(said)
             return
+        with self._changed:
+            if number in self._asked_for:
+                return  # it was asked twice, and the answer to the first is that to both
+            self._asked_for.add(number)
 
         def hold() -> None:
             try:
                 self._hold_steps(source, message)
             except OpError as error:
-                self._end_hold(message.hold)
+                self._end_hold(number)
                 said.failure.CopyFrom(to_failure(error, self.task))
             reply(said)
 
@@ -203,7 +230,7 @@ class Holding:
         if not self._one.acquire(timeout=message.seconds):
             text = f"Variables of {self.task} move, or are being saved, for {message.seconds:g} s."
             raise DeadlineExceededError(None, None, text)
-        hold = _Hold(next(self._numbers), self.task, message.hold, source)
+        hold = _Hold(next(self._numbers), self.task, message.hold, source, self.clock())
         hold.keys = frozenset(message.keys)
         with self._changed:
             is_over = message.hold in self._ended
@@ -212,16 +239,7 @@ class Holding:
         if is_over:
             self._one.release()
             raise AbortedError(None, None, "Nobody waits for that any more.")
-        hold.timer = threading.Timer(MOST_SECONDS, self._end_hold, [message.hold])
-        hold.timer.daemon = True
-        hold.timer.start()
-        masters = self._worker.masters_of(hold.keys)
-        with self._changed:
-            hold.rules.prepare(())
-            hold.rules.hold(masters)
-        self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.HOLD), masters)
-        if self._now is not hold:  # it ended meanwhile, and these may not know
-            self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.END))
+        self._ask_masters(hold)
         with self._changed:
             while not (hold.rules.is_closed and not self._worker.runs_any(hold.keys)):
                 left = end - time.monotonic()
@@ -234,20 +252,84 @@ class Holding:
                     )
                     raise DeadlineExceededError(None, None, text)
                 self._changed.wait(min(left, LOOK if hold.rules.is_closed else 0.1))
-            if hold.is_broken:
-                raise AbortedError(None, None, f"{self.task} lost a task whose steps it had held.")
+            error = self._not_held(hold)
+        if error is not None:
+            raise error
 
-    def _end_hold(self, asked: int) -> bool:
-        """Let steps go on; whether they were held until now."""
+    def _ask_masters(self, hold: _Hold) -> None:
+        """Ask all that may use the variables to hold their steps."""
+        me: MasterStart = self.task, -1
         with self._changed:
-            hold = self._now
+            hold.rules.prepare(())
+            hold.rules.hold([me])
+        # Whoever registers from now on is told. Those that have before are found here.
+        masters = self._worker.masters_of(hold.keys)
+        with self._changed:
+            for master in masters:
+                hold.rules.joined(master)
+            hold.rules.held(me)
+        self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.HOLD), masters)
+        if self._now is not hold:  # it ended meanwhile, and these may not know
+            self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.END))
+
+    def _hold_of(self, asked: int) -> _Hold | None:
+        hold = self._now
+        return hold if isinstance(hold, _Hold) and hold.asked == asked else None
+
+    def _not_held(self, hold: _Hold | None) -> OpError | None:
+        """Why steps were not held until now."""
+        if hold is not None and hold.is_broken:
+            return AbortedError(None, None, f"{self.task} lost a task whose steps it had held.")
+        if hold is not None and self.clock() < hold.until:
+            return None
+        text = (
+            f"Steps were not held at {self.task} for all of the time: for {MOST_SECONDS:g} s "
+            "nobody asked for that any more. Either the task that saves stood still, or nothing "
+            f"was written for {STILL_SECONDS:g} s. What was saved may have parts of steps, and "
+            "does not count. See whether the storage answers; consistent_checkpoints=False does "
+            "without holding steps."
+        )
+        return DeadlineExceededError(None, None, text)
+
+    def _renew(self, asked: int) -> OpError | None:
+        """Let masters hold their steps for longer; why they cannot be."""
+        with self._changed:
+            hold = self._hold_of(asked)
+            error = self._not_held(hold)
+            if hold is None or error is not None:
+                return error
+            if hold.renewing or not hold.rules.is_closed:
+                return None
+            masters = set(hold.told)
+            hold.renewing, hold.renewed_at = set(masters), self.clock()
+            hold.renewed()
+        self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.HOLD, renew=True), masters)
+        return None
+
+    def _renewed(self, reason: HoldReason, master: MasterStart, said: pb.MoveSaid) -> None:
+        """A master holds its steps for longer, or has let them go."""
+        if isinstance(reason, _Hold):
+            reason.is_broken |= said.HasField("failure")
+            reason.renewing.discard(master)
+            reason.renewed()
+
+    def _end_hold(self, asked: int) -> OpError | None:
+        """Let steps go on; why they were not held until now."""
+        with self._changed:
             self._ended.append(asked)
-            if not isinstance(hold, _Hold) or hold.asked != asked or not hold.rules.give_up():
-                return False
+            self._asked_for.discard(asked)
+            hold = self._hold_of(asked)
+            error = self._not_held(hold)
+            if hold is None or not hold.rules.give_up():
+                return error
             self._now = None
             self._changed.notify_all()
-        if hold.timer is not None:
-            hold.timer.cancel()
         self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.END))
         self._one.release()
-        return not hold.is_broken
+        return error
+
+    def tick(self, now: float) -> None:
+        """Time has passed: steps are not held for a master that says nothing more."""
+        hold = self._now
+        if isinstance(hold, _Hold) and now >= hold.until:
+            self._end_hold(hold.asked)

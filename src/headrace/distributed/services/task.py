@@ -125,6 +125,7 @@ class Task:
         self.worker.tick(now)
         self.steps.tick(now)
         self.master.tick(now)
+        self.moves.tick(now)
         self.collectives.on_tick(now)
 
     def close(self) -> None:

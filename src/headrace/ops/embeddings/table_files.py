@@ -27,6 +27,7 @@ import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
 from headrace.files import system
+from headrace.files.progress import note_progress
 from headrace.graph import dtypes
 from headrace.ops.core.checks import invalid
 from headrace.ops.embeddings import whole_files
@@ -244,6 +245,7 @@ def _write(store: EmbeddingStore, path: str, header: Header, keys: Keys, removed
             data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             file.write(data.data)
             file.write(google_crc32c.value(data).to_bytes(4, "little"))
+            note_progress(data.nbytes)
     whole_files.sweep(path, _FILE)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from headrace.errors import DataLossError, NotFoundError, OpError
 from headrace.files import system
 from headrace.files.paths import as_path, is_local, translated
+from headrace.files.progress import note_progress
 from headrace.train.checkpoint.layout import DATA_SUFFIX
 from headrace.train.checkpoint.pace import Pace
 
@@ -94,6 +95,7 @@ class Writer:
                 part = flat[begin : begin + chunk]
                 crc = google_crc32c.extend(crc, part)
                 self._file.write(part.data)
+                note_progress(part.nbytes)
                 if self._pace is not None:
                     self._pace()
         self.position += flat.size
