@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.distributed.collective.collectives import TaskCollectives, _aborted, _own
-from headrace.distributed.collective.parts import Action, LifeProbe, Send
+from headrace.distributed.collective.collectives import TaskCollectives, _aborted
+from headrace.distributed.collective.parts import Action, LifeProbe, Send, own_error
 from headrace.distributed.transport.base import PeerInfo
 from headrace.errors import AbortedError, OpError
 from headrace.graph import dtypes
@@ -125,7 +125,7 @@ class Node:
         while not group.is_formed:
             yield
         if group.refused is not None:
-            raise _own(group.refused)
+            raise own_error(group.refused)
         known = own._groups.get(call.group_key)
         if known is None:
             raise _aborted(KEY)
@@ -134,7 +134,7 @@ class Node:
         while not work.ended:
             yield
         if work.error is not None:
-            raise _own(work.error)
+            raise own_error(work.error)
         assert work.result is not None
         return work.result
 

@@ -23,6 +23,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from headrace.distributed.collective.group import CollectiveGroup
+from headrace.distributed.collective.parts import own_error
 from headrace.errors import FailedPreconditionError, OpError
 from headrace.executor.threads import step_threads
 from headrace.graph.dtypes import int64
@@ -113,15 +114,16 @@ class XlaSums:
 
         Raises:
             FailedPreconditionError: if a member is lost.
+            AbortedError: if the group has begun anew.
             CancelledError, DeadlineExceededError: if the step ends before.
         """
         work = _Sum()
         # A thread of its own: a step that gives up leaves it to go on, as the others need it.
         step_threads.submit(self._take_part, call, group, work)
         with self._changed:
-            self._wait(lambda: work.ended or bool(group.lost_members), step)
+            self._wait(lambda: work.ended or _is_over(group), step)
             if not work.ended:
-                raise _lost(call, group)
+                raise _why_over(call, group)
         if work.error is not None:
             raise work.error
         return work.result
@@ -148,9 +150,9 @@ class XlaSums:
         place, devices = self._agreed(call, group, value.device.id if is_there else _NONE)
         with self._changed:
             order = self._order(group)
-            self._changed.wait_for(lambda: order.next >= place or bool(group.lost_members))
-            if group.lost_members or place == _NONE:
-                raise _lost(call, group)
+            self._changed.wait_for(lambda: order.next >= place or _is_over(group))
+            if _is_over(group) or place == _NONE:
+                raise _why_over(call, group)
         try:
             result = None if _NONE in devices else self._begin(call, value, devices)
         finally:
@@ -165,8 +167,8 @@ class XlaSums:
     def _agreed(self, call: Call, group: CollectiveGroup, device: int) -> tuple[int, list[int]]:
         """The place of a sum in the order, and the devices of all; -1 where it cannot be."""
         with self._changed:
-            if group.lost_members:
-                raise _lost(call, group)
+            if _is_over(group):
+                raise _why_over(call, group)
             rank, order = group.tasks.index(self._me), self._order(group)
             told = np.full(1 + 2 * group.size, _NONE, np.int64)
             told[1 + rank] = device
@@ -237,6 +239,16 @@ def _program(devices: tuple[int, ...], kind: str, merge: str, final: str) -> tup
     out = apart if kind == "scatter" else everywhere
     mapped = jax.shard_map(merged, mesh=mesh, in_specs=apart, out_specs=out, check_vma=False)
     return jax.jit(mapped), NamedSharding(mesh, apart)
+
+
+def _is_over(group: CollectiveGroup) -> bool:
+    """Whether no sum of a group goes on here: a member is lost, or its members begin anew."""
+    return bool(group.lost_members) or group.refused is not None
+
+
+def _why_over(call: Call, group: CollectiveGroup) -> OpError:
+    refused = None if group.lost_members else group.refused
+    return _lost(call, group) if refused is None else own_error(refused)
 
 
 def _lost(call: Call, group: CollectiveGroup, why: str = "") -> OpError:

@@ -20,6 +20,7 @@ from headrace.distributed.collective.parts import (
     Send,
     check_form,
     member_of,
+    own_error,
     packed,
 )
 from headrace.distributed.links.peers import Peers
@@ -34,7 +35,6 @@ from headrace.errors import (
     InvalidArgumentError,
     OpError,
     UnavailableError,
-    exception_type_from_error_code,
 )
 from headrace.executor.threads import step_threads
 from headrace.ops.collective.calls import Array, Call, on_host, part_of, results
@@ -131,6 +131,8 @@ class TaskCollectives:
     def _joined(self, call: Call, step: Any) -> CollectiveGroup:
         """The group of a call, once all its members are there."""
         with self._changed:
+            if self._generations.is_over(call.group_key):
+                raise _aborted(parts_of(call.group_key)[0])
             group = self._group(call.group_key, call.group_size)
             actions = group.join(call.device)
             self._tell(actions)
@@ -139,7 +141,7 @@ class TaskCollectives:
             if not group.is_formed:
                 self._wait(lambda: group.is_formed, step)
         if group.refused is not None:
-            raise _own(group.refused)
+            raise own_error(group.refused)
         return group
 
     def _in_generation(self, call: Call) -> Call:
@@ -177,14 +179,14 @@ class TaskCollectives:
         """Begin a generation of these members; the lock is held."""
         over = self._generations.number_of(key)
         self._generations.begin(key, members)
-        self._give_up(over)
+        left = self._give_up(over)
         number = self._generations.number_of(key)
         packs = [packed(m) for m in members]
         message = pb.Collective(kind=pb.ANEW, group=number, members=packs)
         others = [m for m in members if m.task != self._me.task]
         actions: list[Action] = [Send(m.task, message) for m in others]
         # One may have died of what let the session be made anew.
-        return actions + self._probes(key)
+        return left + actions + self._probes(key)
 
     def _probes(self, key: int) -> list[Action]:
         """Questions whether the other members of a generation live."""
@@ -236,9 +238,9 @@ class TaskCollectives:
         held."""
         over = self._generations.number_of(key)
         self._generations.call_for(key, members)
-        self._give_up(over)
+        left = self._give_up(over)
         message = self._anew(key)
-        return [Send(m.task, message) for m in members if m.task != self._me.task]
+        return left + [Send(m.task, message) for m in members if m.task != self._me.task]
 
     def _anew(self, key: int) -> Any:
         """The newest generation as a message."""
@@ -279,7 +281,7 @@ class TaskCollectives:
                 actions += self._next_generation(key, left)
         return actions
 
-    def _told_anew(self, sender: str, message: Any) -> None:
+    def _told_anew(self, sender: str, message: Any) -> list[Action]:
         """Another member's session was made anew; the lock is held."""
         key, generation = parts_of(message.group)
         own = self._generations.number_of(key)
@@ -295,13 +297,39 @@ class TaskCollectives:
             key, generation, [member_of(m) for m in message.members]
         ):
             _log.info("%s begins group %d anew, for its session was made anew", sender, key)
-            self._give_up(own)
+            return self._give_up(own)
+        of_this = self._generations.members(message.group)
+        if of_this and sender not in [m.task for m in of_this]:
+            # It waits in another generation of this number.
+            return self._comes_anew(key, sender, message)
+        return []
 
-    def _give_up(self, number: int) -> None:
+    def _comes_anew(self, key: int, sender: str, message: Any) -> list[Action]:
+        """A task that waits among others than these is admitted; the lock is held."""
+        found = [m for m in map(member_of, message.members) if m.task == sender]
+        return [a for m in found for a in self._admitted(key, m) or []]
+
+    def _give_up(self, number: int) -> list[Action]:
         """The generation is over; the lock is held."""
         group = self._groups.pop(number, None)
-        if group is not None:
-            self._tell(group.given_up(_aborted(parts_of(number)[0])))
+        if group is None:
+            return []
+        actions = group.given_up(_aborted(parts_of(number)[0]))
+        self._tell(actions)
+        return actions
+
+    def _left(self, sender: str, message: Any) -> list[Action]:
+        """A task that was to be a member has gone on elsewhere; the lock is held."""
+        group = self._groups.get(message.group)
+        if group is None:
+            return []
+        member = member_of(message.members[0])
+        if group.key != self._generations.number_of(parts_of(group.key)[0]) or not any(
+            m[:2] == member[:2] for m in group.members
+        ):
+            return group.received(sender, message)
+        # The group was formed with it. All wait anew, until they are admitted where it is.
+        return self._call_for(parts_of(group.key)[0], group.members)
 
     def _group(self, key: int, size: int = 0) -> CollectiveGroup:
         group = self._groups.get(key)
@@ -346,7 +374,7 @@ class TaskCollectives:
                 # A step that gives up leaves the operation to go on: the others have its part.
                 self._wait(lambda: work.ended, step)
         if work.error is not None:
-            raise _own(work.error)
+            raise own_error(work.error)
         assert work.result is not None
         return work.result
 
@@ -363,7 +391,11 @@ class TaskCollectives:
         total = self._run(first._replace(kind="reduce", value=results(local)[0]))
         if first.kind == "reduce":
             return [total] * len(calls)
-        members = self._groups[first.group_key].members
+        with self._changed:
+            group = self._groups.get(first.group_key)
+            if group is None:  # the members have begun anew meanwhile
+                raise _aborted(parts_of(first.group_key)[0])
+            members = group.members
         before = 0
         for member in members:
             if member.task == self._me.task:
@@ -403,13 +435,14 @@ class TaskCollectives:
             if message.kind == pb.ANEW and sender not in members:
                 # It waits in a generation that the others have left: it comes anew.
                 check_form(sender, message)
-                left = [m for m in map(member_of, message.members) if m.task == sender]
-                return [a for m in left for a in self._admitted(key, m) or []]
+                return self._comes_anew(key, sender, message)
             return [Send(sender, self._anew(key))] if lacks else []
         if message.kind == pb.ANEW:
             check_form(sender, message)
-            self._told_anew(sender, message)
-            return []
+            return self._told_anew(sender, message)
+        if message.kind == pb.LEFT:
+            check_form(sender, message)
+            return self._left(sender, message)
         group = self._group(message.group)
         if message.kind == pb.JOIN and group.leader != self._me.task and not group.epoch:
             return []  # it asks everybody, in case that the leader is gone
@@ -559,9 +592,3 @@ def _aborted(key: int) -> OpError:
         "anew, with the values of the one that has got furthest."
     )
     return AbortedError(None, None, text)
-
-
-def _own(error: OpError) -> OpError:
-    """An error of its own for each step that raises it: steps add to it where it happened."""
-    made: OpError = exception_type_from_error_code(error.error_code)(None, None, error.message)
-    return made

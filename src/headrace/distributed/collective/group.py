@@ -41,10 +41,10 @@ from headrace.distributed.collective.parts import (
     order_of,
     packed,
 )
+from headrace.distributed.collective.refusals import cannot_go_on, given_up, too_late
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.errors import (
     DataLossError,
-    FailedPreconditionError,
     InvalidArgumentError,
     OpError,
     exception_type_from_error_code,
@@ -185,11 +185,9 @@ class CollectiveGroup:
 
     def announce(self) -> list[Action]:
         """Say (again) that this task is there; until the group is formed, now and then."""
-        if self.epoch or not self._devices or self.refused is not None:
+        message = self.said_anew()
+        if message is None:
             return []
-        me = GroupMember(self._me, self._incarnation, self._devices, self._process)
-        message = self._message(pb.JOIN, members=[packed(me)])
-        message.group_size = self.size
         if self.leader == self._me:
             return self._join_came(self._me, message)
         return [Send(self.leader, message)]
@@ -203,6 +201,20 @@ class CollectiveGroup:
         message = self._message(pb.JOIN, members=[packed(me)])
         message.group_size = self.size
         return message
+
+    def _said_left(self) -> list[Action]:
+        """What the leader is to know if this task goes on elsewhere: it must not wait for it."""
+        message = self.said_anew()
+        if message is None or self.leader == self._me:
+            return []
+        message.kind = pb.LEFT
+        return [Send(self.leader, message)]
+
+    def _left_came(self, message: Any) -> list[Action]:
+        member = member_of(message.members[0])
+        if not self.epoch and self._joined.get(member.task, ())[:2] == member[:2]:
+            del self._joined[member.task]
+        return []
 
     def _message(self, kind: Any, **fields: Any) -> Any:
         return pb.Collective(kind=kind, group=self.key, epoch=self.epoch, **fields)
@@ -224,7 +236,7 @@ class CollectiveGroup:
             known = {m.task: m for m in self.members}.get(member.task)
             if known is not None and known.has(member):
                 return [Send(sender, self._formed())]
-            return self._refuse(sender, self._too_late(member))
+            return self._refuse(sender, too_late(self.name, member.task, self.tasks))
         earlier = self._joined.get(member.task)
         if earlier is None or not earlier.has(member):  # what it said may come out of order
             self._joined[member.task] = member
@@ -248,16 +260,6 @@ class CollectiveGroup:
 
     def _formed(self) -> Any:
         return self._message(pb.FORMED, members=[packed(m) for m in self.members])
-
-    def _too_late(self, member: GroupMember) -> OpError:
-        return FailedPreconditionError(
-            None,
-            None,
-            f"{member.task} cannot join group {self.name}: its members are "
-            f"{', '.join(self.tasks)} since it was formed. Tasks join that train with the hook of "
-            "an AllReduceOptimizer that is not sharded; others when all are started again, from a "
-            "checkpoint.",
-        )
 
     def _refuse(self, task: str, error: OpError) -> list[Action]:
         if task == self._me:
@@ -297,9 +299,9 @@ class CollectiveGroup:
         self._open[work.run] = work
         error = self.refused or self._not_to_be.pop(work.run, None)
         if error is None and self.epoch and self._me not in self._ranks:
-            error = self._too_late(GroupMember(self._me, self._incarnation, ()))
+            error = too_late(self.name, self._me, self.tasks)
         if error is None and self._gone and call.kind == "scatter":
-            error = self._cannot_go_on(work)
+            error = cannot_go_on(self.name, work.call.name, self._gone)
         if error is not None:
             return work, self._fail(work, error)
         return work, self._run(work) if self.is_active else []
@@ -355,7 +357,7 @@ class CollectiveGroup:
 
     def given_up(self, error: OpError) -> list[Action]:
         """The group ends for this member, with all that is open."""
-        return self._refused_all(error)
+        return self._said_left() + self._refused_all(error)
 
     def _fail(self, work: Work, error: OpError) -> list[Action]:
         work.error = error
@@ -382,6 +384,8 @@ class CollectiveGroup:
         kind = message.kind
         if kind == pb.JOIN:
             return self._join_came(sender, message)
+        if kind == pb.LEFT:
+            return self._left_came(message)
         if kind == pb.FORMED:
             return self._formed_came(message) if sender == self.leader else []
         if kind == pb.REFUSED:
@@ -389,7 +393,7 @@ class CollectiveGroup:
             return self._refusal_came(message) if known else []
         if self.epoch and sender not in self._ranks:
             is_late = message.epoch < self.epoch
-            return self._refuse(sender, self._given_up(sender)) if is_late else []
+            return self._refuse(sender, given_up(self.name, sender)) if is_late else []
         if kind == pb.PREPARE:
             return self._prepare_came(sender, message)
         if kind == pb.LOST:
@@ -475,6 +479,9 @@ class CollectiveGroup:
 
     def lost(self, task: str) -> list[Action]:
         """A link to a task is lost, and messages with it."""
+        if not self.epoch and task != self._me:
+            # It may have been lost in saying that it goes on elsewhere; else it comes again.
+            self._joined.pop(task, None)
         found = [m for m in self.members if m.task == task]
         return [LifeProbe(self.key, m.task, m.incarnation) for m in found if task != self._me]
 
@@ -563,7 +570,7 @@ class CollectiveGroup:
         for work in self.open:
             work.exchange, work.gets_result = None, work.run in handed
             if work.call.kind == "scatter" and (gone or work.gets_result):
-                actions += self._fail(work, self._cannot_go_on(work))
+                actions += self._fail(work, cannot_go_on(self.name, work.call.name, self._gone))
         return actions + self._start()
 
     def _hand_over(self, count: Any) -> list[Action]:
@@ -578,18 +585,3 @@ class CollectiveGroup:
             )
             for task in count.behind
         ]
-
-    def _cannot_go_on(self, work: Work) -> OpError:
-        who = ", ".join(self._gone) or "A connection"
-        return FailedPreconditionError(
-            None,
-            None,
-            f"{who} left group {self.name}, and with it a part of what '{work.call.name}' divides "
-            "among its members. Go on from a checkpoint.",
-        )
-
-    def _given_up(self, task: str) -> OpError:
-        text = (
-            f"{task} is no member of group {self.name} any more: it could not be reached for long"
-        )
-        return FailedPreconditionError(None, None, f"{text}. Start it again, with the others.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from headrace.distributed.collective.exchange import Exchange
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.errors import InvalidArgumentError, OpError
+from headrace.errors import InvalidArgumentError, OpError, exception_type_from_error_code
 from headrace.ops.collective.calls import Array, Call
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "handovers",
     "member_of",
     "order_of",
+    "own_error",
     "packed",
 ]
 
@@ -123,7 +124,8 @@ def handovers(states: Mapping[str, Any]) -> list[Any]:
 
 #: Codes of errors that a refusal may have; see `headrace.errors`.
 _CODES = range(1, 17)
-_WITH_MEMBERS = (pb.JOIN, pb.FORMED, pb.COMMIT, pb.ANEW)
+_OF_ONE = (pb.JOIN, pb.LEFT)
+_WITH_MEMBERS = (*_OF_ONE, pb.FORMED, pb.COMMIT, pb.ANEW)
 
 
 def check_form(sender: str, message: Any) -> None:
@@ -138,7 +140,7 @@ def check_form(sender: str, message: Any) -> None:
         wrong = "without members"
     elif kind in _WITH_MEMBERS and not all(m.task and m.devices for m in members):
         wrong = "of members without names or devices"
-    elif kind == pb.JOIN and (len(members) > 1 or members[0].task != sender):
+    elif kind in _OF_ONE and (len(members) > 1 or members[0].task != sender):
         wrong = "of another task than its own"
     elif kind == pb.JOIN and message.group_size < 1:
         wrong = f"for a group of {message.group_size}"
@@ -172,3 +174,9 @@ def order_of(task: str) -> tuple[str, int]:
     """By job, then by number: "/job:worker/replica:0/task:10" is behind task 9."""
     name, _, number = task.rpartition(":")
     return (name, int(number)) if number.isdigit() else (task, 0)
+
+
+def own_error(error: OpError) -> OpError:
+    """An error of its own for each step that raises it: steps add to it where it happened."""
+    made: OpError = exception_type_from_error_code(error.error_code)(None, None, error.message)
+    return made

@@ -1,0 +1,35 @@
+"""Why a task, or an operation, has no place in a group any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.errors import FailedPreconditionError, OpError
+
+__all__ = ["cannot_go_on", "given_up", "too_late"]
+
+
+def too_late(group: str, task: str, members: Sequence[str]) -> OpError:
+    """A task comes to a group that does not grow."""
+    text = (
+        f"{task} cannot join group {group}: its members are {', '.join(members)} since it was "
+        "formed. Tasks join that train with the hook of an AllReduceOptimizer that is not sharded; "
+        "others when all are started again, from a checkpoint."
+    )
+    return FailedPreconditionError(None, None, text)
+
+
+def cannot_go_on(group: str, operation: str, gone: Sequence[str]) -> OpError:
+    """A member is lost that had a part of a tensor."""
+    who = ", ".join(gone) or "A connection"
+    text = (
+        f"{who} left group {group}, and with it a part of what '{operation}' divides among its "
+        "members. Go on from a checkpoint."
+    )
+    return FailedPreconditionError(None, None, text)
+
+
+def given_up(group: str, task: str) -> OpError:
+    """The others have gone on without a task that lives."""
+    text = f"{task} is no member of group {group} any more: it could not be reached for long"
+    return FailedPreconditionError(None, None, f"{text}. Start it again, with the others.")
