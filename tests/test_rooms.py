@@ -144,6 +144,7 @@ def test_circles_of_modules_are_small():
 OTHER_TESTS = {
     "data": "files that tests read",
     "golden": "results of TensorFlow",
+    "device": "programs on a GPU",
     "docs": "pages and notebooks",
     "errors": "texts of errors, from whichever room",
     "netns": "clusters between hosts",

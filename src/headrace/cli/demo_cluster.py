@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -26,6 +24,8 @@ from headrace.cli.demo_run import Run, progress_display
 from headrace.cli.demo_task import Job
 from headrace.distributed.services import admin
 from headrace.errors import OpError
+from headrace.launch.processes import words_of
+from headrace.test.cluster import free_ports
 
 POLL_SECONDS = 0.2
 STOP_SECONDS = 5.0
@@ -45,11 +45,11 @@ class TaskProcess:
         status = self.process.poll()
         if status is None:
             return ""
-        how = f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"
         text = self.log.read_text(encoding="utf-8", errors="replace").strip()
         tail = "\n".join(f"    {line}" for line in text.splitlines()[-LOG_LINES:])
         return (
-            f"{self.name} has ended: {how}; its log {self.log} ends with\n{tail or '    nothing'}"
+            f"{self.name} has ended: {words_of(status)}; its log {self.log} ends with\n"
+            f"{tail or '    nothing'}"
         )
 
 
@@ -179,15 +179,8 @@ class Processes:
 
 def local_cluster(jobs: dict[str, int]) -> dict[str, list[str]]:
     """An address on this machine for each task, at ports that are free now."""
-    with contextlib.ExitStack() as stack:
-        # All are bound before the first is given back, so that no port comes twice.
-        addresses = {}
-        for job, tasks in jobs.items():
-            sockets = [stack.enter_context(socket.socket()) for _ in range(tasks)]
-            for one in sockets:
-                one.bind(("127.0.0.1", 0))
-            addresses[job] = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-        return addresses
+    ports = iter(free_ports(sum(jobs.values())))
+    return {job: [f"127.0.0.1:{next(ports)}" for _ in range(tasks)] for job, tasks in jobs.items()}
 
 
 def train_on_cluster(

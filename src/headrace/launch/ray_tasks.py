@@ -26,7 +26,7 @@ __all__ = ["FunctionTask", "ScriptTask"]
 
 _LOOPBACK = "127.0.0.1"
 #: Without a limit to silence: the actor closes the pipe when it ends.
-_STARTER = "import headrace.launch.starter as s; s._PATIENCE = None; s.main()"
+_STARTER = "from headrace.launch.starter import main; main(patience=None)"
 
 
 class _Placed:

@@ -269,11 +269,12 @@ def about_host() -> dict[str, Any]:
     }
 
 
-def main(rest: bytes = b"") -> None:
+def main(rest: bytes = b"", patience: float | None = _PATIENCE) -> None:
     """On another machine: commands come by standard input, events go to standard output.
 
     Args:
         rest: what was read of the commands already.
+        patience: see `Starter`.
     """
     # What is printed by accident must not get among the events.
     events = os.dup(1)
@@ -283,4 +284,4 @@ def main(rest: bytes = b"") -> None:
     os.dup2(null, 0)
     os.close(null)
     preload()
-    Starter(commands, events, _PATIENCE, rest).run()
+    Starter(commands, events, patience, rest).run()
