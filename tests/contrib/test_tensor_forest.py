@@ -10,6 +10,8 @@ import pytest
 import headrace as tf
 from headrace.contrib.tensor_forest import ForestHParams, RandomForestGraphs
 from headrace.examples.tutorials.mnist import input_data
+from headrace.harness.cluster import with_cluster
+from headrace.ops.core.build import raw
 from headrace.ops.state.resources import initialize_resources, shared_resources
 
 MNIST = Path(__file__).resolve().parents[1] / "data" / "mnist5k"
@@ -131,6 +133,133 @@ def test_examples_that_do_not_fit(data, labels, message):
         sess.run(train)
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], "4 examples need as many weights, not 2"),
+        ([1.0, 1.0, 1.0, -1.0], "weights must be numbers that are not below 0"),
+        ([1.0, 1.0, 1.0, np.nan], "weights must be numbers that are not below 0"),
+    ],
+)
+def test_weights_that_do_not_fit(weights, message):
+    data, labels = np.zeros((4, 2)), np.zeros(4)
+    train = RandomForestGraphs(params()).training_graph(data, labels, input_weights=weights)
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        sess.run(train)
+
+
+def test_examples_without_weight_do_not_count():
+    data = np.arange(40, dtype=np.float32).reshape(20, 2)
+    labels = (np.arange(20) > 9).astype(np.int32)
+    weights = (np.arange(20) < 10).astype(np.float32)
+    forest = RandomForestGraphs(params(split_after_samples=5))
+    train = forest.training_graph(data, labels, input_weights=weights)
+    mean, _, _ = forest.inference_graph(data)
+    with tf.Session() as sess:
+        sess.run(train)
+        sess.run(train)
+        np.testing.assert_array_equal(sess.run(mean), [[1, 0]] * 20)
+
+
+def saved_and_restored(tmp_path, hparams, data, labels):
+    """(prediction of four steps, of two steps that are saved, of two more after a restore)."""
+    found = []
+    for steps in (4, 2):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            forest = RandomForestGraphs(hparams)
+            train, mean = forest.training_graph(data, labels), forest.inference_graph(data)[0]
+            for _ in range(steps):
+                sess.run(train)
+            path = tf.train.Saver().save(sess, str(tmp_path / "forest"))
+            found.append(sess.run(mean))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        forest = RandomForestGraphs(hparams)
+        train, mean = forest.training_graph(data, labels), forest.inference_graph(data)[0]
+        tf.train.Saver().restore(sess, path)
+        np.testing.assert_array_equal(sess.run(mean), found[1])
+        importances = sess.run(forest.feature_importances())
+        np.testing.assert_allclose(importances.sum(), 1, rtol=1e-6)
+        for _ in range(2):
+            sess.run(train)
+        found.append(sess.run(mean))
+    return (*found, path)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_forest_goes_on_where_it_was_saved(tmp_path, regression):
+    rng = np.random.default_rng(3)
+    data = rng.random((200, 2)).astype(np.float32)
+    labels = (data.sum(1) > 1).astype(np.int32)
+    labels = np.stack([data[:, 0], data[:, 1] ** 2], 1) if regression else labels
+    kwargs = {"regression": regression, "split_after_samples": 30, "bagging_fraction": 0.8}
+    whole, half, again, _ = saved_and_restored(
+        tmp_path, params(**kwargs, checkpoint_stats=True), data, labels
+    )
+    assert (whole != half).any()
+    np.testing.assert_array_equal(again, whole)
+
+
+def test_trees_alone_are_saved_by_default(tmp_path):
+    rng = np.random.default_rng(4)
+    data = rng.random((200, 2)).astype(np.float32)
+    labels = (data.sum(1) > 1).astype(np.int32)
+    _, half, again, path = saved_and_restored(
+        tmp_path, params(split_after_samples=30), data, labels
+    )
+    assert (half != again).any()
+    reader = tf.train.load_checkpoint(path)
+    assert reader.get_variable_to_shape_map()["forest/counts"] == [0, 2]
+    sizes, nodes = reader.get_tensor("forest/sizes"), reader.get_tensor("forest/nodes")
+    assert sizes.shape == (3,)
+    assert nodes.shape == (sizes.sum(), 2)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, np.int32([1, 1]), "it has 2 trees, and ForestHParams has 3"),
+        (3, np.zeros(4, np.float32), r"thresholds have the shape \[4\], not \[3\]"),
+        (2, np.int32([[0, 2], [0, 0], [0, 0]]), r"nodes have features that are not in \[0, 2\)"),
+        (2, np.int32([[0, 0], [2, 0], [0, 0]]), "a node has a child that is none of its tree"),
+        (5, np.int64([[9, 11]] * 3), r"tests have the shape \[0, 10\], not \[3, 10\]"),
+    ],
+)
+def test_what_is_no_saved_forest(place, value, message):
+    forest = RandomForestGraphs(params())
+    with tf.Session() as sess:
+        state = list(sess.run(raw.HeadraceForestState(forest._forest)))
+        state[place] = value
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            sess.run(raw.HeadraceForestLoad(forest._forest, *state))
+
+
+def test_workers_train_one_forest_on_a_server():
+    rng = np.random.default_rng(5)
+    data = rng.random((300, 2)).astype(np.float32)
+    labels = (data[:, 1] > 0.5).astype(np.int32)
+    with with_cluster(ps=1, worker=2) as local:
+        accuracies = []
+        for task in (0, 1):
+            with (
+                tf.Graph().as_default(),
+                tf.device(
+                    tf.train.replica_device_setter(1, worker_device=f"/job:worker/task:{task}")
+                ),
+            ):
+                forest = RandomForestGraphs(params(split_after_samples=60))
+                assert "ps" in forest._forest.device
+                share = slice(task, None, 2)
+                train = forest.training_graph(data[share], labels[share])
+                mean, size = forest.inference_graph(data)[0], forest.average_size()
+                with tf.Session(local.target("worker", task)) as sess:
+                    before = sess.run(size)
+                    assert (before > 1) == (task == 1)  # it is that of the other worker
+                    for _ in range(10):
+                        sess.run(train)
+                    accuracies.append(((sess.run(mean)[:, 1] > 0.5) == labels).mean())
+        assert accuracies[1] > 0.95
+
+
 def test_parameters():
     assert params(num_features=784).num_splits_to_consider == 28
     assert params(num_features=4).num_splits_to_consider == 10
@@ -141,8 +270,8 @@ def test_parameters():
     assert ForestHParams(5, 60).max_nodes == 60
 
 
-def test_names_of_estimators_say_why_they_are_missing():
-    with pytest.raises(AttributeError, match="its estimators are still to come"):
-        _ = tf.contrib.tensor_forest.client
-    forest = tf.contrib.tensor_forest.python.tensor_forest
-    assert forest.RandomForestGraphs is RandomForestGraphs
+def test_names_lead_to_the_same_classes():
+    forest = tf.contrib.tensor_forest
+    assert forest.python.tensor_forest.RandomForestGraphs is RandomForestGraphs
+    assert forest.client.random_forest is forest.random_forest
+    assert forest.client.eval_metrics.INFERENCE_PROB_NAME == "probabilities"

@@ -285,6 +285,13 @@ ROWS: dict[str, Row] = {
     "contrib.tensor_forest": _row("headrace.contrib.tensor_forest"),
     "contrib.tensor_forest.python": _row("headrace.contrib.tensor_forest"),
     "contrib.tensor_forest.python.tensor_forest": _row("headrace.contrib.tensor_forest"),
+    "contrib.tensor_forest.client": _row("headrace.contrib.tensor_forest.client"),
+    **{
+        f"contrib.tensor_forest.client.{name}": _row(
+            f"headrace.contrib.tensor_forest.client.{name}"
+        )
+        for name in ("eval_metrics", "random_forest")
+    },
     "contrib.boosted_trees": _row(_TREES),
     "contrib.boosted_trees.python": _row(_TREES),
     "contrib.boosted_trees.python.ops": _row(_TREES),

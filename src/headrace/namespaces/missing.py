@@ -39,8 +39,8 @@ REASONS = {
     "variational_inference see tf.bayes.vi",
     "contrib.boosted_trees": "its ops on tree ensembles, predictions, gradients, quantiles and "
     "splits are there",
-    "contrib.boosted_trees.estimator_batch": "its estimators are still to come; the ops on trees "
-    "are there",
+    "contrib.boosted_trees.estimator_batch": "tf.estimator.BoostedTreesClassifier and "
+    "BoostedTreesRegressor grow such trees; of these here the ops are there",
     "contrib.cluster_resolver": "clusters come from TF_CONFIG and tf.train.ClusterSpec",
     "contrib.distribute.UpdateContext": "strategy.extended.update says where an update stands",
     "contrib.distributions.MultivariateNormalDiag": "tf.distributions.Normal has its components, "
@@ -53,7 +53,7 @@ REASONS = {
     "contrib.estimator.SavedModelEstimator": "warm_start_from takes a SavedModel, and "
     "tf.contrib.predictor asks one",
     "contrib.keras": "tf.keras is Keras 3",
-    "contrib.learn.KMeansClustering": "tf.contrib.factorization has the parts of k-means",
+    "contrib.learn.KMeansClustering": "tf.contrib.factorization.KMeansClustering does this",
     "contrib.learn.evaluate": "Estimator.evaluate does this",
     "contrib.learn.infer": "Estimator.predict and run_n do this",
     "contrib.learn.train": "Estimator.fit and tf.train.MonitoredTrainingSession do this",
@@ -63,7 +63,6 @@ REASONS = {
     "AdamOptimizer is near to LazyAdamOptimizer, but moves all rows of a table",
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",
     "contrib.summary.create_db_writer": "summaries go to event files (create_file_writer)",
-    "contrib.tensor_forest.client": "its estimators are still to come; RandomForestGraphs is there",
     "contrib.tpu": "a graph is one shard; TPUEstimator and its settings are there",
     "contrib.timeseries": "its estimators are still to come",
     "data.experimental.TensorArrayStructure": "datasets hold tensors, sparse and ragged ones, and "

@@ -2,7 +2,7 @@
 
 A model is a resource (``model_ops.tree_ensemble_variable``) that holds a
 DecisionTreeEnsembleConfig (``proto.tree_config_pb2``); ``prediction_ops`` use it. Resources live in
-the process that runs their ops. The Estimators of ``estimator_batch`` are still to come.
+the process that runs their ops. Estimators are `tf.estimator.BoostedTreesClassifier` and its kin.
 """
 
 from headrace.contrib.folders import Folder as _Folder

@@ -2723,6 +2723,23 @@ class RawOps:
         shared_name: _Text | None = '',
         name: str | None = None,
     ) -> Tensor: ...
+    def HeadraceForestLoad(
+        self,
+        forest: _Any,
+        sizes: _Any,
+        features: _Any,
+        nodes: _Any,
+        thresholds: _Any,
+        sums: _Any,
+        counts: _Any,
+        tests: _Any,
+        values: _Any,
+        before: _Any,
+        below: _Any,
+        random: _Any,
+        *,
+        name: str | None = None,
+    ) -> Operation: ...
     def HeadraceForestPredict(
         self,
         forest: _Any,
@@ -2730,6 +2747,13 @@ class RawOps:
         *,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor]: ...
+    def HeadraceForestState(
+        self,
+        forest: _Any,
+        *,
+        stats: _Bool | None = False,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]: ...
     def HeadraceForestStatus(
         self,
         forest: _Any,
@@ -2741,6 +2765,7 @@ class RawOps:
         forest: _Any,
         data: _Any,
         labels: _Any,
+        weights: _Any,
         *,
         name: str | None = None,
     ) -> Operation: ...

@@ -16,10 +16,12 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.forest.random_forest_kernels import Forest, ForestSpec
+from headrace.ops.forest.random_forest_state import load_state, state_of
 from headrace.ops.io.queues import host_resource
 from headrace.ops.state.variable_ops import handle_op
 
-_define = partial(define_op, traits=Traits(only_here="its trees are ours"))
+_OURS = Traits(only_here="its trees are ours")
+_define = partial(define_op, traits=_OURS)
 
 _READS = Effects(reads=(0,))
 _CHANGES = Effects(reads=(0,), writes=(0,))
@@ -36,8 +38,9 @@ def _provide(store: Any, handle: Any, node: Any) -> None:
         raise InvalidArgumentError(None, node.op, message)
 
 
-_define(
+define_op(
     "HeadraceForest() -> forest: resource",
+    traits=_OURS.but(shared=True),
     attrs=", ".join(f"{name}: int >= 1" for name in _NUMBERS)
     + ", bagging: float = 1.0, feature_bagging: float = 1.0, regression: bool = False,"
     " inclusive: bool = True, seed: int = 0, container: string = '', shared_name: string = ''",
@@ -60,8 +63,9 @@ def _predict_shape(op: Operation) -> list[Dims]:
     return [dims, dims]
 
 
-def _train(context: Any, forest: Any, data: Any, labels: Any) -> Any:
-    host_resource(context, forest).train(np.asarray(data), np.asarray(labels))
+def _train(context: Any, forest: Any, data: Any, labels: Any, weights: Any) -> Any:
+    arrays = (np.asarray(given) for given in (data, labels, weights))
+    host_resource(context, forest).train(*arrays)
     return ()
 
 
@@ -69,12 +73,21 @@ def _predict(context: Any, forest: Any, data: Any) -> Any:
     return host_resource(context, forest).predict(np.asarray(data))
 
 
+def _state(context: Any, forest: Any, *, stats: bool) -> Any:
+    return state_of(host_resource(context, forest), stats)
+
+
+def _load(context: Any, forest: Any, *state: Any) -> Any:
+    load_state(host_resource(context, forest), [np.asarray(each) for each in state])
+    return ()
+
+
 def _status(context: Any, forest: Any) -> Any:
     return host_resource(context, forest).status()
 
 
 _define(
-    "HeadraceForestTrain(forest: resource, data: float32, labels: float32)",
+    "HeadraceForestTrain(forest: resource, data: float32, labels: float32, weights: float32)",
     shape=lambda op: [],
     host=_train,
     effects=_CHANGES,
@@ -96,5 +109,25 @@ _define(
     ],
     host=_status,
     effects=_READS,
+    gradient=_NO_GRADIENT,
+)
+
+# What is saved of a forest (`random_forest_state`).
+_STATE = (
+    "sizes: int32, features: int32, nodes: int32, thresholds: float32, sums: float64,"
+    " counts: int64, tests: int32, values: float32, before: float32, below: float32, random: int64"
+)
+_define(
+    f"HeadraceForestState(forest: resource) -> ({_STATE})",
+    attrs="stats: bool = False",
+    host=_state,
+    effects=_READS,
+    gradient=_NO_GRADIENT,
+)
+_define(
+    f"HeadraceForestLoad(forest: resource, {_STATE})",
+    shape=lambda op: [],
+    host=_load,
+    effects=_CHANGES,
     gradient=_NO_GRADIENT,
 )

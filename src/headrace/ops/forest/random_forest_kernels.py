@@ -58,33 +58,38 @@ class Tree:
 
     def __init__(self, spec: ForestSpec, rng: np.random.Generator) -> None:
         self._spec = spec
-        self._rng = rng
+        self.rng = rng
         kept = max(1, int(spec.num_features * spec.feature_bagging))
-        self._features = rng.permutation(spec.num_features)[:kept]
-        self._width = 1 + 2 * spec.num_outputs if spec.regression else spec.num_outputs
+        self.features = rng.permutation(spec.num_features)[:kept].astype(np.int32)
+        self.width = 1 + 2 * spec.num_outputs if spec.regression else spec.num_outputs
         self.size = 1
         self.usage = np.zeros(spec.num_features, np.int32)
-        self._reserve(8)
+        vars(self).update(self.empty(8))
 
-    def _reserve(self, capacity: int) -> None:
-        k = self._spec.num_splits
+    def empty(self, capacity: int) -> dict[str, Array]:
+        """What is known of nodes, for so many, all zero."""
+        k, width = self._spec.num_splits, self.width
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "children": ((), np.int32),
             "feature": ((), np.int32),
             "threshold": ((), np.float32),
-            "sums": ((self._width,), np.float64),
+            "sums": ((width,), np.float64),
             "seen": ((), np.int64),
             "filled": ((), np.int32),
             "tests": ((k,), np.int32),
             "values": ((k,), np.float32),
-            "before": ((k, self._width), np.float32),
-            "below": ((k, self._width), np.float32),
+            "before": ((k, width), np.float32),
+            "below": ((k, width), np.float32),
         }
-        for name, (shape, dtype) in shapes.items():
-            old = getattr(self, name, None)
-            new = np.zeros((capacity, *shape), dtype)
-            if old is not None:
-                new[: len(old)] = old
+        return {
+            name: np.zeros((capacity, *shape), dtype) for name, (shape, dtype) in shapes.items()
+        }
+
+    def _grow(self) -> None:
+        """Make room for twice as many nodes."""
+        for name, new in self.empty(2 * len(self.children)).items():
+            old = getattr(self, name)
+            new[: len(old)] = old
             setattr(self, name, new)
 
     children: Array
@@ -121,9 +126,9 @@ class Tree:
             data: ``[batch, features]``; ``rows``: the sums of each example alone.
         """
         if self._spec.bagging < 1:
-            kept = self._rng.random(len(data)) < self._spec.bagging
+            kept = self.rng.random(len(data)) < self._spec.bagging
             data, rows = data[kept], rows[kept]
-        step = max(1, _CHUNK // (self._spec.num_splits * self._width))
+        step = max(1, _CHUNK // (self._spec.num_splits * self.width))
         touched: set[int] = set()
         for i in range(0, len(data), step):
             touched.update(self._count(data[i : i + step], rows[i : i + step]))
@@ -151,7 +156,7 @@ class Tree:
         slot = self.filled[at] + rank
         use = np.flatnonzero(slot < self._spec.num_splits)
         nodes, slots = at[use], slot[use]
-        tests = self._features[self._rng.integers(len(self._features), size=len(use))]
+        tests = self.features[self.rng.integers(len(self.features), size=len(use))]
         self.tests[nodes, slots] = tests
         self.values[nodes, slots] = data[use, tests]
         self.before[nodes, slots] = self.sums[nodes]
@@ -173,7 +178,7 @@ class Tree:
             return
         best = int(np.argmin(np.where(gains, loss, np.inf)))
         if self.size + 2 > len(self.children):
-            self._reserve(2 * len(self.children))
+            self._grow()
         first = self.size
         self.size += 2
         self.feature[leaf], self.threshold[leaf] = self.tests[leaf, best], self.values[leaf, best]
@@ -228,9 +233,9 @@ class Forest(HostResource):
 
     def __init__(self, spec: ForestSpec) -> None:
         self.spec = spec
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         seeds = np.random.SeedSequence(spec.seed or None).spawn(spec.num_trees)
-        self._trees = [Tree(spec, np.random.default_rng(seed)) for seed in seeds]
+        self.trees = [Tree(spec, np.random.default_rng(seed)) for seed in seeds]
 
     def abandon(self) -> None:
         """Nobody waits for a forest."""
@@ -269,29 +274,36 @@ class Forest(HostResource):
         rows: Array = np.eye(spec.num_outputs)[classes]
         return rows
 
-    def train(self, data: Array, labels: Array) -> None:
-        """Learn from ``data`` float ``[batch, features]`` and its labels."""
+    def train(self, data: Array, labels: Array, weights: Array) -> None:
+        """Learn from ``data`` float ``[batch, features]``, its labels, and weights (or one)."""
         rows = self._rows(labels, len(self._checked(data)))
+        if weights.size not in (1, len(data)):
+            raise InvalidArgumentError(
+                None, None, f"{len(data)} examples need as many weights, not {weights.size}"
+            )
+        if not (weights >= 0).all():
+            raise InvalidArgumentError(None, None, "weights must be numbers that are not below 0")
+        rows = rows * weights.reshape(-1, 1)
         if not len(data):
             return
-        with self._lock:
-            for tree in self._trees:
+        with self.lock:
+            for tree in self.trees:
                 tree.train(data, rows)
 
     def predict(self, data: Array) -> tuple[Array, Array]:
         """The mean over the trees, and its variance: float32 ``[batch, outputs]``."""
         self._checked(data)
-        with self._lock:
-            all_trees = np.stack([tree.predict(data) for tree in self._trees])
+        with self.lock:
+            all_trees = np.stack([tree.predict(data) for tree in self.trees])
         mean, squares = all_trees.mean(0), (all_trees**2).mean(0)
         return mean.astype(np.float32), np.maximum(squares - mean**2, 0).astype(np.float32)
 
     def status(self) -> tuple[Array, Array, Array]:
         """Nodes and impurity of each tree; how many nodes test each feature."""
-        with self._lock:
-            sizes = np.asarray([tree.size for tree in self._trees], np.int32)
-            impurities = np.asarray([tree.impurity() for tree in self._trees], np.float32)
-            usage = np.stack([tree.usage for tree in self._trees]).sum(0, dtype=np.int32)
+        with self.lock:
+            sizes = np.asarray([tree.size for tree in self.trees], np.int32)
+            impurities = np.asarray([tree.impurity() for tree in self.trees], np.float32)
+            usage = np.stack([tree.usage for tree in self.trees]).sum(0, dtype=np.int32)
         return sizes, impurities, usage
 
 

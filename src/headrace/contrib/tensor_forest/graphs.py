@@ -1,7 +1,8 @@
-"""``tf.contrib.tensor_forest``: random forests that are trained from batches.
+"""Random forests that are trained from batches, as graphs.
 
 A forest lives in the process that runs its ops (of the host, whatever the device), like a lookup
-table: it is made when it is first used. A ``Saver`` does not save it.
+table: it is made when it is first used. With parameter servers it is on one of them, and workers
+train it together. A ``Saver`` saves its trees.
 """
 
 from __future__ import annotations
@@ -10,23 +11,23 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from headrace.contrib.folders import Folder as _Folder
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
+from headrace.graph.keys import GraphKeys
 from headrace.graph.random_seed import get_seed
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.array.api import reshape
 from headrace.ops.array.joining_api import concat
 from headrace.ops.control.basic import no_op
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.core.registry import get_op_def
 from headrace.ops.forest.random_forest_kernels import default_splits
 from headrace.ops.math.cast import cast
 from headrace.ops.sparse.sparse_tensor import SparseTensor
 from headrace.ops.state.resources import register_resource
+from headrace.train.saveable import SaveableObject, SaveSpec
 
 __all__ = ["ForestHParams", "RandomForestGraphs"]
-
-python = _Folder(__name__, "python")
 
 _LOG = logging.getLogger("headrace")
 
@@ -69,6 +70,8 @@ class ForestHParams:
             at least 10.
         split_after_samples: how many examples a leaf sees before it splits.
         split_name: ``"less_or_equal"`` or ``"less"``: what goes left.
+        checkpoint_stats: whether checkpoints have, beside the trees, what leaves have counted to
+            find their next split; else they begin to count anew after a restart.
         kwargs: ``num_classes`` (targets of an example, for a regression) and ``num_features``;
             ``regression``, ``base_random_seed``. Others of TensorFlow's are kept, without effect.
 
@@ -148,6 +151,23 @@ def _dense(values: Any) -> Tensor:
     return tensor
 
 
+class _ForestSaveable(SaveableObject):
+    """Saves the arrays that `headrace.ops.forest.random_forest_state` tells of."""
+
+    def __init__(self, forest: Tensor, name: str, stats: bool) -> None:
+        self._forest = forest
+        state = raw.HeadraceForestState(forest, stats=stats)
+        outputs = get_op_def("HeadraceForestState").outputs
+        parts = [
+            SaveSpec(part, "", f"{name}/{output.name}")
+            for part, output in zip(state, outputs, strict=True)
+        ]
+        super().__init__(forest, parts, name)
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        return raw.HeadraceForestLoad(self._forest, *restored_tensors)
+
+
 class RandomForestGraphs:
     """Builds the graphs that train and use a forest.
 
@@ -188,7 +208,8 @@ class RandomForestGraphs:
         self.device_assigner = device_assigner
         _LOG.info("Constructing forest with params = %s", params.values())
         seeds = get_seed(get_default_graph(), params.base_random_seed or None)
-        with get_default_graph().device("/cpu:0"):
+        graph = get_default_graph()
+        with graph.device("/cpu:0"), graph.name_scope("forest") as scope:
             self._forest = raw.HeadraceForest(
                 num_trees=params.num_trees,
                 max_nodes=params.max_nodes,
@@ -203,27 +224,39 @@ class RandomForestGraphs:
                 seed=0
                 if seeds[0] is None
                 else (seeds[0] * 7919 + (seeds[1] or 0)) % (2**31 - 1) + 1,
-                name="forest",
+                shared_name=scope.rstrip("/"),
+                name=scope,
             )
         register_resource(self._forest, no_op(name="forest/create"), True)
+        name = self._forest.op.name
+        saveable = _ForestSaveable(self._forest, name, bool(params.checkpoint_stats))
+        get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
 
     def training_graph(
-        self, input_data: Any, input_labels: Any, num_trainers: int = 1, trainer_id: int = 0
+        self,
+        input_data: Any,
+        input_labels: Any,
+        num_trainers: int = 1,
+        trainer_id: int = 0,
+        input_weights: Any = None,
     ) -> Operation:
         """An operation that lets the forest learn from a batch.
 
         Args:
             input_data: ``[batch, num_features]`` of any real type, or a dict of such.
             input_labels: ``[batch]`` class numbers; for a regression ``[batch, num_classes]``.
+            input_weights: how much each example counts, ``[batch]``; None: all the same.
 
         Raises:
             NotImplementedError: for SparseTensors, or more trainers than one.
-            InvalidArgumentError: when run, if shapes or class numbers do not fit.
+            InvalidArgumentError: when run, if shapes or class numbers do not fit, and for weights
+                that are no numbers or below 0.
         """
         if num_trainers != 1 or trainer_id != 0:
             raise NotImplementedError("A forest of Headrace has one trainer.")
         data, labels = _dense(input_data), _dense(input_labels)
-        op: Operation = raw.HeadraceForestTrain(self._forest, data, labels, name="train")
+        weights = convert_to_tensor([1.0]) if input_weights is None else _dense(input_weights)
+        op: Operation = raw.HeadraceForestTrain(self._forest, data, labels, weights, name="train")
         return op
 
     def inference_graph(self, input_data: Any) -> tuple[Tensor, Tensor, Tensor]:
