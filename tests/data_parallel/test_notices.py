@@ -154,3 +154,14 @@ def test_a_session_says_so_and_refuses_before_the_first_step(second, warnings):
     with tf.Session() as sess, pytest.raises(InvalidArgumentError, match="is fed a SparseTensor"):
         sess.run(train, {words: [[1.0], [2.0]], sparse: empty})
     assert warnings()[0].startswith("'words' (")
+
+
+def test_gradients_made_by_hand(second_in_step, warnings):
+    x, v = tf.placeholder(tf.float32, [None]), tf.Variable(2.0)
+    optimizer().apply_gradients([(tf.reduce_mean(x * v), v)])
+    assert warnings() == []
+    optimizer().apply_gradients([(tf.reduce_sum(x * v), v)])
+    (said,) = warnings()
+    assert "The gradient 'Sum" in said
+    assert "is not made by tf.gradients and is no mean over examples: workers train with" in said
+    assert HERE in said

@@ -12,14 +12,18 @@ from headrace.data_parallel.steps import ScriptStep
 from headrace.errors import InvalidArgumentError
 from headrace.step.request import PlanRequest
 
-HERE = r"\(.*test_batches\.py, line \d+\)"
+HERE = r"\(.*test_parallel_batches\.py, line \d+\)"
+
+
+def step_of(train, feeds):
+    """A step that runs an operation."""
+    return ScriptStep(PlanRequest([], list(feeds), [train]), state_of(tf.get_default_graph()))
 
 
 def shares(job, loss, feeds):
     """The shares of a step that trains with a loss."""
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    state = state_of(tf.get_default_graph())
-    return BatchShares(job, ScriptStep(PlanRequest([], list(feeds), [train]), state), state)
+    return BatchShares(job, step_of(train, feeds))
 
 
 def model(*shapes):
@@ -44,6 +48,29 @@ def test_shares_of_one_size_have_no_weights(second_in_step):
     assert shares(second_in_step, loss, [x]).own([[1.0, 2.0]]) == ([[2.0]], [])
 
 
+def by_hand(reduce):
+    """A step by `tf.gradients` and `apply_gradients`, whose gradients are clipped between."""
+    x, w = tf.placeholder(tf.float32, [None]), tf.Variable(2.0)
+    # A gradient within the loss is not one of the update.
+    slope = tf.gradients(w * x * x, x)[0]
+    grads, _ = tf.clip_by_global_norm(tf.gradients(reduce(slope), [w]), 5.0)
+    train = tf.train.GradientDescentOptimizer(0.1).apply_gradients([(grads[0], w)])
+    return x, train, grads[0]
+
+
+@pytest.mark.parametrize(("reduce", "weight"), [(tf.reduce_mean, 0.8), (tf.reduce_sum, 2.0)])
+def test_gradients_that_a_script_makes_itself_are_weighted(second_in_step, reduce, weight):
+    x, train, _ = by_hand(reduce)
+    made = BatchShares(second_in_step, step_of(train, [x]))
+    assert made.own([[1.0] * 5])[1] == [np.float32(weight)]
+
+
+def test_a_sum_is_weighted_where_shares_are_alike_and_from_a_dataset(second_in_step):
+    rows = tf.data.Dataset.range(8).batch(4).make_one_shot_iterator().get_next()
+    loss = tf.reduce_sum(tf.to_float(rows) * tf.Variable(2.0))
+    assert shares(second_in_step, loss, []).own([]) == ([], [np.float32(2.0)])
+
+
 def test_what_has_no_known_shape_is_a_batch_unless_it_is_a_scalar(second):
     (x, rate), loss = model(None, None)
     values, _ = shares(second, loss, [x, rate]).own([[1.0, 2.0], 3.0])
@@ -60,6 +87,38 @@ def test_a_batch_of_a_fixed_size_is_refused(request, worker):
     )
     with pytest.raises(InvalidArgumentError, match=message):
         shares(job, loss, [x])
+
+
+@pytest.mark.parametrize("noise", ["dropout", "random_normal", "py_func"])
+def test_noise_is_no_source_of_examples(second, noise):
+    (x,), _ = model([8, 2])
+    noises = {
+        "dropout": lambda: tf.nn.dropout(x, 0.5),
+        "random_normal": lambda: x + tf.random_normal([8, 2]),
+        "py_func": lambda: tf.reshape(tf.py_func(np.negative, [x], tf.float32), [8, 2]),
+    }
+    loss = tf.reduce_mean(tf.Variable(2.0) * noises[noise]())
+    with pytest.raises(InvalidArgumentError, match=r"is fed a batch of the fixed shape \[8, 2\]"):
+        shares(second, loss, [x])
+
+
+def test_a_fixed_shape_beside_a_dataset_is_no_batch(second):
+    rate = tf.placeholder(tf.float32, [2])
+    rows = tf.data.Dataset.range(8).batch(4).make_one_shot_iterator().get_next()
+    loss = tf.reduce_mean(tf.Variable(2.0) * tf.to_float(rows)) * rate[0]
+    assert shares(second, loss, [rate]).own([[1.0, 2.0]]) == ([[1.0, 2.0]], [])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: tf.random_normal([8]),
+        lambda: tf.reshape(tf.py_func(lambda: np.ones(8, np.float32), [], tf.float32), [8]),
+    ],
+)
+def test_drawn_examples_are_other_ones_in_each_worker(second, caplog, draw):
+    shares(second, tf.reduce_mean(tf.Variable(2.0) * draw()), [])
+    assert not [r for r in caplog.records if r.levelno == logging.WARNING]
 
 
 def test_batches_of_different_sizes_are_refused(second):
@@ -100,4 +159,4 @@ def test_a_step_without_input_is_said_to_be_the_same_in_all(request, worker, cap
     shares(request.getfixturevalue(worker), tf.square(tf.Variable(1.0)), [])
     (said,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert "has no input that workers can share, neither a batch that is fed nor a dataset" in said
-    assert "test_batches.py, line" in said
+    assert "test_parallel_batches.py, line" in said

@@ -87,4 +87,4 @@ def test_batches_of_a_fixed_size_stay(caplog):
     made = batches(numbers(8).batch(2, drop_remainder=True), 1)
     assert made == [[1, 3], [5, 7]]
     assert "have a fixed size: each worker trains on batches of that size" in caplog.text
-    assert "test_inputs.py, line" in caplog.text
+    assert "test_parallel_inputs.py, line" in caplog.text

@@ -24,6 +24,7 @@ from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.control import functions
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.registry import NotDifferentiable
+from headrace.ops.state import share
 
 
 class AggregationMethod:
@@ -120,7 +121,12 @@ def gradients(
         y_tensors = [backward.local(convert_to_tensor(y)) for y in ys]
         x_tensors = [backward.local(_source(x)) for x in xs]
         stops = [backward.local(_source(s)) for s in as_list(stop_gradients or [])]
-        found = backward.add_gradients(y_tensors, x_tensors, grad_ys, set(stops))
+
+        def make(of: list[Tensor]) -> list[Gradient]:
+            return backward.add_gradients(of, x_tensors, grad_ys, set(stops))
+
+        own = None if isinstance(graph, FuncGraph) else share.of(graph)
+        found = make(y_tensors) if own is None else own.gradients(y_tensors, make)
         if unconnected is UnconnectedGradients.ZERO:
             found = [
                 _zeros_for(x, t) if g is None else g

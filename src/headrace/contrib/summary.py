@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import logging
 from headrace.files.paths import as_path
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph, get_default_graph
@@ -29,6 +30,7 @@ from headrace.ops.control.basic import no_op
 from headrace.ops.control.flow_api import cond
 from headrace.ops.core.build import convert_to_tensor, placeholder, raw
 from headrace.ops.core.old_arguments import note
+from headrace.ops.state import share
 from headrace.ops.state.scopes_api import control_dependencies
 from headrace.session.session import get_default_session
 from headrace.summary.ops import summary_scope
@@ -127,6 +129,15 @@ class SummaryWriter:
         return op
 
 
+class _Silent(SummaryWriter):
+    """Of a worker that leaves summaries to the chief: its operations do nothing."""
+
+    def init(self) -> Operation | None:
+        return no_op()
+
+    flush = close = init
+
+
 def create_file_writer(
     logdir: Any,
     max_queue: Any = None,
@@ -148,6 +159,9 @@ def create_file_writer(
     if logdir is None:
         return SummaryWriter()
     logdir = as_path(logdir)
+    if not share.writes():
+        logging.info("Summaries for %s are written by the chief alone.", logdir)
+        return _Silent()
     inputs = (
         np.asarray(logdir.encode(), object),
         convert_to_tensor(10 if max_queue is None else max_queue, dtypes.int32),

@@ -158,7 +158,7 @@ class TrainingPlan:
         state = state_of(engine.graph)
         if engine.job.workers > 1:
             notices.of_step(step, state)
-        self._batches = BatchShares(engine.job, step, state)
+        self._batches = BatchShares(engine.job, step)
         self._plan = engine.inner.plan(step.request)
         self._weighted: Any = None
         self._has_begun = False

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from headrace import logging
 from headrace.data_parallel.state import GraphState
-from headrace.data_parallel.steps import needed, where
+from headrace.data_parallel.steps import needed, reads_dataset, where
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
@@ -50,7 +50,7 @@ def shard_inputs(graph: Graph, state: GraphState, worker: int, workers: int, see
     roots = [u.op for u in state.updates if u.op not in state.sharded]
     state.sharded.update(roots)
     for op in needed(roots, set()) if roots else ():
-        if op.type.startswith("IteratorGetNext"):
+        if reads_dataset(op):
             iterator = op.inputs[0].op
             if iterator not in state.sharded:
                 state.sharded.add(iterator)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Any
-
 from headrace import logging
-from headrace.data_parallel.losses import LossKinds
+from headrace.data_parallel.gradients import Trail
+from headrace.data_parallel.losses import LossKinds, examine
 from headrace.data_parallel.state import GraphState
-from headrace.data_parallel.steps import ScriptStep, where
-from headrace.graph.tensor import Operation, Tensor
+from headrace.data_parallel.steps import ScriptStep, reads_queue, where
+from headrace.graph.tensor import Tensor
 
 __all__ = ["of_gradients", "of_loss", "of_step"]
-
-#: The scope of what `tf.gradients` makes.
-_GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")
-#: By these all ways to clip go.
-_LIMITS = ("Minimum", "Maximum")
-_INPUTS = ("QueueDequeue", "ReaderRead")
 
 
 def of_loss(loss: Tensor, found: LossKinds, is_averaged: bool) -> None:
@@ -43,17 +34,26 @@ def of_loss(loss: Tensor, found: LossKinds, is_averaged: bool) -> None:
         )
 
 
-def of_gradients(grads: Sequence[Any]) -> None:
-    """Say that gradients are clipped before they are applied."""
-    for grad in grads:
-        clip = _clip(getattr(grad, "values", grad))
-        if clip is not None:
+def of_gradients(trail: Trail, is_averaged: bool) -> None:
+    """Say what comes between the gradients of a loss and the update.
+
+    Args:
+        is_averaged: whether gradients of workers are averaged.
+    """
+    if trail.limits:
+        logging.warning(
+            "Gradients are clipped by %s before they are applied: each worker clips those of "
+            "its own rows, not those of the whole batch.",
+            where(trail.limits[0]),
+        )
+    for grad in trail.by_hand if is_averaged else ():
+        if not examine(grad).is_mean:
             logging.warning(
-                "Gradients are clipped by %s before they are applied: each worker clips those of "
-                "its own rows, not those of the whole batch.",
-                where(clip),
+                "The gradient %s is not made by tf.gradients and is no mean over examples: workers "
+                "train with the average of their own. Make it a mean over the first axis, or leave "
+                "it to tf.gradients.",
+                where(grad.op),
             )
-            return
 
 
 def of_step(step: ScriptStep, state: GraphState) -> None:
@@ -69,7 +69,7 @@ def of_step(step: ScriptStep, state: GraphState) -> None:
                 where(tensor.op),
             )
     for op in step.examples():
-        if op.type.startswith(_INPUTS) and op not in state.said:
+        if reads_queue(op) and op not in state.said:
             state.said.add(op)
             logging.warning(
                 "The training step %s reads from a queue by %s: each worker reads all of the "
@@ -77,24 +77,3 @@ def of_step(step: ScriptStep, state: GraphState) -> None:
                 where(step.updates[0].op),
                 where(op),
             )
-
-
-def _clip(grad: Any) -> Operation | None:
-    """The operation that limits a gradient after `tf.gradients` made it."""
-    if not isinstance(grad, Tensor):
-        return None
-    limits, is_reached = [], False
-    seen, todo = {grad.op}, [grad.op]
-    while todo:
-        op = todo.pop()
-        if _GRADIENTS.search(op.name):
-            is_reached = True
-            continue
-        if op.type in _LIMITS:
-            limits.append(op)
-        for tensor in op.inputs:
-            if tensor.op not in seen:
-                seen.add(tensor.op)
-                todo.append(tensor.op)
-    # Gradients in a scope of another name: what limits are found may be those of the model.
-    return limits[0] if limits and is_reached else None

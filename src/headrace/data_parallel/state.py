@@ -10,7 +10,21 @@ from weakref import WeakKeyDictionary
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
 
-__all__ = ["GraphState", "SharedUpdate", "state_of"]
+__all__ = ["GradientCall", "GraphState", "SharedUpdate", "state_of"]
+
+
+@dataclass(eq=False)
+class GradientCall:
+    """A call of `tf.gradients`.
+
+    Attributes:
+        losses: whose gradients it gives.
+        weights: by type, scalars by which the losses are multiplied: 1 unless a step says
+            otherwise.
+    """
+
+    losses: list[Tensor]
+    weights: dict[Any, Tensor] = field(default_factory=dict)
 
 
 @dataclass
@@ -20,6 +34,8 @@ class SharedUpdate:
     Attributes:
         op: what the script runs.
         gradients: those of this worker, before they meet others.
+        weights: scalars by which the losses of this worker are multiplied, and whether a loss is a
+            sum over examples (else it is a mean).
         own: variables that only this package knows: counters. The chief initialises them.
         begin: an op that does so; ready: a bool scalar, whether it has been done.
         hook: takes part in synchronous updates, or gives all workers the chief's variables.
@@ -31,6 +47,7 @@ class SharedUpdate:
     ready: Tensor | None = None
     hook: Any = None
     gradients: list[Operation] = field(default_factory=list)
+    weights: dict[Tensor, bool] = field(default_factory=dict)
 
 
 @dataclass
@@ -43,7 +60,7 @@ class GraphState:
         local: the handles of variables that each worker has for itself.
         sharded: training steps and iterators whose input has been shared out.
         said: operations that something was said of.
-        weights: scalars by which losses are multiplied: 1 unless a worker is told otherwise.
+        gradients: which call of `tf.gradients` made which tensor.
     """
 
     container: str
@@ -51,7 +68,7 @@ class GraphState:
     local: set[Operation] = field(default_factory=set)
     sharded: set[Operation] = field(default_factory=set)
     said: set[Operation] = field(default_factory=set)
-    weights: list[Tensor] = field(default_factory=list)
+    gradients: dict[Tensor, GradientCall] = field(default_factory=dict)
 
 
 _numbers = itertools.count()

@@ -11,7 +11,7 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.step.request import PlanRequest
 
-__all__ = ["ScriptStep", "bodies", "needed", "where"]
+__all__ = ["ScriptStep", "bodies", "needed", "reads_dataset", "reads_queue", "where"]
 
 
 def where(op: Operation) -> str:
@@ -104,6 +104,17 @@ def bodies(op: Operation) -> Iterable[FuncGraph]:
     for value in op.attrs.values():
         if isinstance(value, FuncGraph):
             yield value
+
+
+def reads_dataset(op: Operation) -> bool:
+    """Whether an operation takes elements of a dataset."""
+    return bool(op.op_def.traits.takes_out) and not reads_queue(op)
+
+
+def reads_queue(op: Operation) -> bool:
+    """Whether an operation takes elements out of a queue, or by a reader."""
+    takes = op.op_def.traits.takes_out
+    return bool(takes) and op.inputs[0].op.op_def.makes_handle in ("queue", "reader")
 
 
 def needed(roots: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, None]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from headrace.data_parallel.gradients import values_of
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.state import SharedUpdate, state_of
 from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Operation
-from headrace.ops.array.indexed_slices import IndexedSlices
 from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.variables import Variable
@@ -63,15 +63,11 @@ def apply(
             update.begin = basic.group(*[v.initializer for v in update.own])
             known = [v.is_initialized() for v in update.own]
             update.ready = raw.All(raw.Pack(known), [0])
-    update.gradients = [_values(g).op for g, _ in pairs if g is not None]
+    update.gradients = [values_of(g).op for g, _ in pairs if g is not None]
     state.updates.append(update)
     if update.op not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
         graph.add_to_collection(GraphKeys.TRAIN_OP, update.op)
     return update.op
-
-
-def _values(grad: Any) -> Any:
-    return grad.values if isinstance(grad, IndexedSlices) else grad
 
 
 def _counter(name: str, dtype: Any = dtypes.int64) -> Variable:

@@ -7,11 +7,11 @@ import tempfile
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from headrace import logging
-from headrace.data_parallel import losses, notices, updates
+from headrace.data_parallel import gradients, losses, notices, updates
 from headrace.data_parallel.hooks import PartHook, SavedHook, TogetherHook
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
@@ -22,7 +22,6 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.proto import ConfigProto
 from headrace.graph.site import user_site
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state import share
 from headrace.session.session import Session
 from headrace.settings import flags
@@ -126,33 +125,42 @@ class ScriptWorker:
 
     # -- what stages ask for ------------------------------------------------------------------
 
-    def scaled(self, loss: Tensor) -> Tensor:
-        """The loss, so that the average of its gradients over workers is that of the script."""
+    def gradients(
+        self, losses: Sequence[Tensor], make: Callable[[list[Tensor]], list[Any]]
+    ) -> list[Any]:
+        """The gradients that ``make`` gives of losses, so that a step may weight them."""
         if self.workers == 1:
-            return loss
-        found = losses.examine(loss)
-        notices.of_loss(loss, found, self.mode.joins_gradients)
-        if not self.mode.joins_gradients:
-            return loss
-        if found.is_sum:
-            return loss * convert_to_tensor(float(self.workers), loss.dtype)
-        if found.is_mean:
-            one = convert_to_tensor(1.0, loss.dtype)
-            weight = raw.PlaceholderWithDefault(one, shape=(), name="data_parallel_weight")
-            state_of(get_default_graph()).weights.append(weight)
-            return loss * weight
-        return loss
+            return make(list(losses))
+        state = state_of(get_default_graph())
+        return gradients.made_by(state, losses, make, self.mode.joins_gradients)
 
     def apply(
         self, optimizer: Any, pairs: Sequence[Any], global_step: Any, name: str | None
     ) -> Operation:
         """The op that applies the gradients of all workers."""
-        if self.workers > 1:
-            notices.of_gradients([grad for grad, _ in pairs])
+        state = state_of(get_default_graph())
+        weights = self._weights([grad for grad, _ in pairs]) if self.workers > 1 else {}
         with share.suspended():
-            return updates.apply(
+            step = updates.apply(
                 self.mode, self.workers, self.is_chief, optimizer, pairs, global_step, name
             )
+        state.updates[-1].weights = weights
+        return step
+
+    def _weights(self, grads: Sequence[Any]) -> dict[Tensor, bool]:
+        """By what the losses of some gradients are multiplied, and which of them are sums.
+
+        So the average of the gradients over workers is that of the script.
+        """
+        trail = gradients.follow(state_of(get_default_graph()), grads)
+        notices.of_gradients(trail, self.mode.joins_gradients)
+        weights = {}
+        for call in trail.calls:
+            found = losses.examine(*call.losses)
+            notices.of_loss(call.losses[-1], found, self.mode.joins_gradients)
+            if found.is_sum or found.is_mean:
+                weights.update(dict.fromkeys(call.weights.values(), found.is_sum))
+        return weights
 
     def common_folder(self) -> str:
         """A new folder for temporary files that all workers of this machine have."""

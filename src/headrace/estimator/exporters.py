@@ -11,6 +11,7 @@ from headrace.estimator.callables import argument_names, described
 from headrace.estimator.estimator import Estimator
 from headrace.files import system
 from headrace.files.globbing import glob
+from headrace.ops.state import share
 from headrace.train.summary_io import summary_iterator
 
 __all__ = ["BestExporter", "Exporter", "FinalExporter", "LatestExporter"]
@@ -88,7 +89,7 @@ class _Saving(Exporter):
         return written
 
     def _remove_old(self, folder: str) -> None:
-        if self._exports_to_keep is None:
+        if self._exports_to_keep is None or not share.writes():
             return
         versions = sorted(int(n) for n in system.list_directory(folder) if _is_version(n))
         for version in versions[: -self._exports_to_keep]:

@@ -18,6 +18,7 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation
 from headrace.graph_files.export_graph import graph_def_for_files
 from headrace.graph_files.import_slices import node_of
+from headrace.ops.state import share
 
 __all__ = [
     "convert_variables_to_constants",
@@ -267,6 +268,8 @@ def write_graph(
 ) -> str:
     """Write a graph to the file ``name`` in ``logdir``, which may be a URL.
 
+    Of workers that run one script the chief writes.
+
     Args:
         graph_or_graph_def: a Graph, which is written with TensorFlow's operations alone as far as
             it can be, or a GraphDef message, which is written as it is.
@@ -287,7 +290,8 @@ def write_graph(
         message = graph_def_for_files(message, add_shapes=False)
     else:
         _check_graph_def(message)
-    return write_message(message, os.path.join(as_path(logdir), as_path(name)), as_text)
+    path = os.path.join(as_path(logdir), as_path(name))
+    return write_message(message, path, as_text) if share.writes() else path
 
 
 def write_message(message: Any, path: str, as_text: bool) -> str:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from headrace import logging
 from headrace.files import system
 from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
@@ -20,6 +21,7 @@ from headrace.graph.proto import AssetFileDef, SavedModel
 from headrace.graph.tensor import Operation, Tensor
 from headrace.graph_files.graph_util import write_message
 from headrace.ops.core.static import static_value
+from headrace.ops.state import share
 from headrace.saved_model import constants
 from headrace.saved_model.own_operations import leave_out_own_operations
 from headrace.train.saver import Saver
@@ -47,6 +49,10 @@ class SavedModelBuilder:
             saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
         )
         self._has_variables = False
+        self._is_silent = not share.writes()
+        if self._is_silent:
+            logging.info("The model in %s is written by the chief alone.", self._export_dir)
+            return
         if system.exists(self._export_dir) and system.list_directory(self._export_dir):
             raise AssertionError(
                 "Export directory already exists, and isn't empty. Please choose a different "
@@ -95,6 +101,9 @@ class SavedModelBuilder:
             )
         init = _one_op(legacy_init_op, main_op, init_op)
         saver = saver or Saver(sharded=True, allow_empty=True)
+        self._has_variables = True
+        if self._is_silent:
+            return
         variables = os.path.join(self._export_dir, constants.VARIABLES_DIRECTORY)
         system.make_directories(variables)
         prefix = os.path.join(variables, constants.VARIABLES_FILENAME)
@@ -109,7 +118,6 @@ class SavedModelBuilder:
             clear_devices=clear_devices,
             strip_default_attrs=strip_default_attrs,
         )
-        self._has_variables = True
 
     def add_meta_graph(
         self,
@@ -154,6 +162,8 @@ class SavedModelBuilder:
         """
         name = constants.SAVED_MODEL_FILENAME_PBTXT if as_text else None
         path = os.path.join(self._export_dir, name or constants.SAVED_MODEL_FILENAME_PB)
+        if self._is_silent:
+            return path
         return write_message(self._saved_model, path, as_text)
 
     def _add(

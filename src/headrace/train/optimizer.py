@@ -131,9 +131,6 @@ class Optimizer:
             replica_updates.check_copies(place, variables)
             place.strategy.extended._gradients_begin()
             loss = replica_updates.scaled(loss)
-        own = share.of(get_default_graph())
-        if own is not None:
-            loss = own.scaled(loss)
         grads = gradients(
             loss,
             variables,

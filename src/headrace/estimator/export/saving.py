@@ -20,6 +20,7 @@ from headrace.files import system
 from headrace.files.paths import as_path
 from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
+from headrace.ops.state import share
 from headrace.saved_model import signature_constants, tag_constants
 from headrace.saved_model.builder import SavedModelBuilder
 from headrace.saved_model.signature_def_utils import is_valid_signature
@@ -56,6 +57,8 @@ def export(
 ) -> str:
     """Write a SavedModel with a graph for each mode; the path of its folder.
 
+    Of workers that run one script the chief writes; others give the latest folder that they see.
+
     The folder gets its name when all is written: whoever watches ``base`` sees whole models only.
 
     Args:
@@ -72,12 +75,16 @@ def export(
             f"No valid modes for exporting found. Got {list(receiver_fns)}; modes are "
             f"{list(_MODES)} (tf.estimator.ModeKeys)."
         )
+    if not share.writes():
+        logging.info("The model in %s is written by the chief alone.", base)
+        return _latest(as_path(base))
     folder = _new_folder(as_path(base), clock, pause)
     parent, name = os.path.split(folder)
     unfinished = os.path.join(parent, f"temp-{name}")
     builder = SavedModelBuilder(unfinished)
-    for mode in chosen:
-        write_graph(builder, mode, receiver_fns[mode], mode == chosen[0])
+    with share.suspended():
+        for mode in chosen:
+            write_graph(builder, mode, receiver_fns[mode], mode == chosen[0])
     builder.save(as_text)
     for place, source in (assets_extra or {}).items():
         target = os.path.join(unfinished, "assets.extra", as_path(place))
@@ -85,6 +92,13 @@ def export(
         system.copy(as_path(source), target, overwrite=False)
     system.rename(unfinished, folder, overwrite=False)
     return folder
+
+
+def _latest(base: str) -> str:
+    """The latest export that there is; else the folder around it."""
+    found = system.list_directory(base) if system.exists(base) else []
+    versions = sorted(int(name) for name in found if name.isdigit())
+    return os.path.join(base, str(versions[-1])) if versions else base
 
 
 def _new_folder(base: str, clock: Callable[[], float], pause: Callable[[float], None]) -> str:

@@ -27,7 +27,7 @@ from headrace.ops.core.array_util import (
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, EXTERNAL, NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape
-from headrace.ops.core.traits import PICKED, RESHAPED, SAME, Traits
+from headrace.ops.core.traits import LOOKS, PICKED, RESHAPED, SAME, Traits
 
 SHAPE_ONLY = NotDifferentiable("it depends on shapes only")
 INTEGERS = NotDifferentiable("its values are integers")
@@ -148,6 +148,7 @@ define_op(
     interpret=_ensure_shape,
     gradient=_pass_gradient,
     cost=_free,
+    traits=LOOKS,
 )
 
 # -- describing shapes --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from headrace.ops.core import checks
 from headrace.ops.core.array_util import like_first
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, EXTERNAL, Effects, NotDifferentiable, define_op
-from headrace.ops.core.traits import ELEMENTWISE
+from headrace.ops.core.traits import ELEMENTWISE, LOOKS
 
 
 def summary_text(value: Any, limit: int) -> str:
@@ -127,6 +127,7 @@ define_op(
     host=_print,
     effects=EXTERNAL,
     gradient=lambda op, grad: [grad, *[None] * (len(op.inputs) - 1)],
+    traits=LOOKS,
 )
 
 # -- CheckNumerics ------------------------------------------------------------------------------
@@ -166,5 +167,5 @@ define_op(
     interpret=_check_numerics_np,
     gradient=_check_numerics_gradient,
     effects=CHECKS,
-    traits=ELEMENTWISE,
+    traits=ELEMENTWISE.but(linear=slice(1)),
 )

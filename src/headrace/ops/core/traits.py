@@ -40,6 +40,12 @@ class Traits:
             would only copy.
         elements_of: the inputs of whose elements the outputs consist, for ops that choose and
             move elements: what is true of all of those is true of the outputs.
+        linear: the inputs in which the outputs are linear, taken together; ``each``: in each input
+            by itself, as a product is. (Views, and what moves elements, are linear in these.)
+        divides: it is ``linear`` in input 0, and divides that by input 1.
+        reduces: what it makes of the elements along the axes that input 1 has, of all without one.
+        takes_out: it takes values out of a resource, others in each step: one ``element``, or
+            ``rows``, whose first axis has one for each example.
         light: NumPy computes it for integers in about the time that it takes to look at them.
         fast_on_numpy: NumPy computes it in the time that a program of XLA's takes on one core.
         repeats: its function bodies run any number of times.
@@ -84,6 +90,10 @@ class Traits:
 
     hands_on: Literal["", "value", "elements", "each"] = ""
     elements_of: slice | None = None
+    linear: slice | Literal["each"] | None = None
+    divides: bool = False
+    reduces: Literal["", "sum", "mean", "other"] = ""
+    takes_out: Literal["", "element", "rows"] = ""
     light: bool = False
     fast_on_numpy: bool = False
     computes: bool = True
@@ -132,6 +142,8 @@ PICKED = Traits(elements_of=slice(1), light=True)
 COUNTS = Traits(counts=True)
 LOOP = Traits(repeats=True)
 CALL = Traits(calls_once=True)
+#: Input 0 as it is, after a look at it.
+LOOKS = Traits(linear=slice(1))
 #: Ops of `tf.contrib.boosted_trees`: TensorFlow has them in a library of their own.
 BOOSTED = Traits(library="tf.contrib.boosted_trees")
 ELEMENTWISE = Traits(elementwise=True)

@@ -258,7 +258,7 @@ for _name in ("IteratorGetNext", "IteratorGetNextSync"):
         host=_get_next,
         effects=BLOCKS,
         gradient=NO_GRADIENT,
-        traits=Traits(origin=_last_stage),
+        traits=Traits(origin=_last_stage, takes_out="rows"),
     )
 
 
@@ -274,6 +274,7 @@ define_op(
     host=_get_next_as_optional,
     effects=BLOCKS,
     gradient=NO_GRADIENT,
+    traits=Traits(takes_out="rows"),
 )
 
 # -- handles as strings -------------------------------------------------------------------------

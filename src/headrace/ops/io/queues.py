@@ -17,6 +17,7 @@ from headrace.graph import dtypes
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.registry import Effects, HostResource, NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
+from headrace.ops.core.traits import Traits
 from headrace.ops.io.queues_kernels import KINDS, Queue, QueueSpec, shared_mismatch, type_names
 from headrace.ops.state.variable_ops import handle_op
 
@@ -234,6 +235,7 @@ define_op(
     host=_dequeue,
     effects=BLOCKS,
     gradient=_NO_GRADIENT,
+    traits=Traits(takes_out="element"),
 )
 
 
@@ -253,6 +255,7 @@ for _name, _take in (("QueueDequeueManyV2", _dequeue_many), ("QueueDequeueUpToV2
         host=_take,
         effects=BLOCKS,
         gradient=_NO_GRADIENT,
+        traits=Traits(takes_out="rows"),
     )
 
 # -- closing, state -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
 from headrace.ops.io import readers_kernels
 from headrace.ops.io.queues import BLOCKS, host_resource
 from headrace.ops.io.readers_kernels import Reader
@@ -145,6 +146,7 @@ define_op(
     host=_read,
     effects=BLOCKS,
     gradient=_NO_GRADIENT,
+    traits=Traits(takes_out="element"),
 )
 
 define_op(
@@ -154,6 +156,7 @@ define_op(
     host=_read_up_to,
     effects=BLOCKS,
     gradient=_NO_GRADIENT,
+    traits=Traits(takes_out="rows"),
 )
 
 # -- counts and state ---------------------------------------------------------------------------

@@ -346,7 +346,8 @@ def _igammac_grad(op: Operation, g: Tensor) -> Grads:
 
 #: One floating point operation for each element.
 _COUNTED = ELEMENTWISE.but(flops=flops.per_element(1))
-_SUM = _COUNTED.but(cheap=True, rounding="sum")
+_SUM = _COUNTED.but(cheap=True, rounding="sum", linear=slice(None))
+_QUOTIENT = ELEMENTWISE.but(linear=slice(1), divides=True)
 
 
 def _row(
@@ -401,7 +402,7 @@ multiply = public("multiply", "math.multiply")(
         np.multiply,
         _mul_grad,
         "``x * y``.",
-        traits=_COUNTED.but(light=True, cheap=True, rounding="product"),
+        traits=_COUNTED.but(light=True, cheap=True, rounding="product", linear="each"),
     )
 )
 realdiv = public("realdiv")(
@@ -412,7 +413,7 @@ realdiv = public("realdiv")(
         _real_div_np,
         _div_grad,
         "``x / y``.",
-        traits=_COUNTED.but(rounding="product"),
+        traits=_QUOTIENT.but(rounding="product", flops=flops.per_element(1)),
     )
 )
 maximum = public("maximum", "math.maximum")(
@@ -423,7 +424,7 @@ maximum = public("maximum", "math.maximum")(
         np.maximum,
         _maximum_grad,
         "The greater of x and y.",
-        traits=_COUNTED.but(light=True, cheap=True),
+        traits=_COUNTED.but(light=True, cheap=True, elements_of=slice(None)),
     )
 )
 minimum = public("minimum", "math.minimum")(
@@ -434,7 +435,7 @@ minimum = public("minimum", "math.minimum")(
         np.minimum,
         _minimum_grad,
         "The lesser of x and y.",
-        traits=_COUNTED.but(light=True, cheap=True),
+        traits=_COUNTED.but(light=True, cheap=True, elements_of=slice(None)),
     )
 )
 squared_difference = public("squared_difference", "math.squared_difference")(
@@ -496,7 +497,7 @@ bitwise_xor = public("bitwise.bitwise_xor")(
     _row("BitwiseXor", INTEGERS, lax.bitwise_xor, np.bitwise_xor, INTEGER, "Bits of one.")
 )
 
-_shared("Div", NUMBERS, _div, _div_grad, "", CHECKS, traits=ELEMENTWISE.but(rounding="product"))
+_shared("Div", NUMBERS, _div, _div_grad, "", CHECKS, traits=_QUOTIENT.but(rounding="product"))
 truncatediv = public("truncatediv")(
     _shared(
         "TruncateDiv", NUMBERS, _truncate_div, no_gradient(2), "x / y cut towards zero.", CHECKS
@@ -538,11 +539,18 @@ floormod = mod = public("floormod", "mod", "math.floormod", "math.mod")(
 _pow_function = _shared(
     "Pow", SIGNED_NUMBERS, _pow, _pow_grad, "x to the power y.", CHECKS, traits=_COUNTED
 )
-_shared("DivNoNan", INEXACT, _div_no_nan, _div_no_nan_grad, "")
+_shared("DivNoNan", INEXACT, _div_no_nan, _div_no_nan_grad, "", traits=_QUOTIENT)
 div_no_nan = public("div_no_nan", "math.div_no_nan")(
     binary_function(get_op_def("DivNoNan"), "div_no_nan", "x / y; 0 where y is 0.")
 )
-_shared("MulNoNan", INEXACT, _mul_no_nan, _mul_no_nan_grad, "")
+_shared(
+    "MulNoNan",
+    INEXACT,
+    _mul_no_nan,
+    _mul_no_nan_grad,
+    "",
+    traits=ELEMENTWISE.but(linear="each"),
+)
 multiply_no_nan = public("math.multiply_no_nan")(
     binary_function(get_op_def("MulNoNan"), "multiply_no_nan", "x * y; 0 where y is 0.")
 )
@@ -550,7 +558,9 @@ xlogy = public("math.xlogy")(_shared("Xlogy", INEXACT, _xlogy, None, "x * log(y)
 xlog1py = public("math.xlog1py")(
     _shared("Xlog1py", INEXACT, _xlog1py, None, "x * log1p(y); 0 where x is 0.")
 )
-xdivy = public("math.xdivy")(_shared("Xdivy", INEXACT, _xdivy, None, "x / y; 0 where x is 0."))
+xdivy = public("math.xdivy")(
+    _shared("Xdivy", INEXACT, _xdivy, None, "x / y; 0 where x is 0.", traits=_QUOTIENT)
+)
 left_shift = public("bitwise.left_shift")(
     _shared("LeftShift", INTEGERS, _left_shift, INTEGER, "Bits moved up by y.")
 )

@@ -127,7 +127,9 @@ define_op(
     kernel=_cast,
     interpret=_cast_np,
     gradient=_cast_grad,
-    traits=ELEMENTWISE.but(light=True, as_shape=lambda op: static_shape(op.inputs[0])),
+    traits=ELEMENTWISE.but(
+        light=True, linear=slice(1), as_shape=lambda op: static_shape(op.inputs[0])
+    ),
 )
 
 

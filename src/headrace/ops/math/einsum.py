@@ -15,6 +15,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_value
+from headrace.ops.core.traits import Traits
 from headrace.ops.math.elementwise_util import conj
 
 
@@ -152,6 +153,7 @@ define_op(
     interpret=_einsum_np,
     gradient=_gradient,
     cost=_einsum_cost,
+    traits=Traits(linear="each"),
 )
 
 

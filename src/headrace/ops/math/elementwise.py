@@ -245,7 +245,7 @@ negative = public("negative", "math.negative")(
         np.negative,
         _neg_grad,
         "``-x``.",
-        traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1)),
+        traits=KEEPS_ZERO.but(cheap=True, flops=flops.per_element(1), linear=slice(1)),
     )
 )
 sign = public("sign", "math.sign")(

@@ -245,7 +245,7 @@ define_op(
     interpret=_matmul_np,
     gradient=_matmul_grad,
     cost=_matmul_cost,
-    traits=Traits(flops=flops.matmul),
+    traits=Traits(flops=flops.matmul, linear="each"),
 )
 
 for _name in ("BatchMatMul", "BatchMatMulV2"):
@@ -259,7 +259,7 @@ for _name in ("BatchMatMul", "BatchMatMulV2"):
         kernel=_batch_matmul,
         interpret=_batch_matmul_np,
         gradient=_batch_grad,
-        traits=Traits(flops=flops.matmul),
+        traits=Traits(flops=flops.matmul, linear="each"),
         cost=_matmul_cost,
     )
 

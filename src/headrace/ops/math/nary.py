@@ -69,7 +69,7 @@ define_op(
     kernel=_add_n,
     interpret=_add_n_np,
     gradient=_add_n_grad,
-    traits=ELEMENTWISE.but(cheap=True, flops=flops.addition),
+    traits=ELEMENTWISE.but(cheap=True, flops=flops.addition, linear=slice(None)),
 )
 
 define_op(

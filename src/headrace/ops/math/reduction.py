@@ -16,7 +16,7 @@ from headrace.ops.core.array_util import is_half
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
-from headrace.ops.core.traits import PLAIN, Traits
+from headrace.ops.core.traits import Traits
 from headrace.ops.math.elementwise_util import BOOLEAN, NUMBERS, REALS, scalar, shape_of
 from headrace.ops.math.means import integer_mean
 
@@ -256,13 +256,16 @@ def _norm_grad(op: Operation, g: Tensor) -> Grads:
 # -- the table ----------------------------------------------------------------------------------
 
 
+_OTHER = Traits(reduces="other")
+
+
 def _reduction(
     name: str,
     types: str,
     reduce: Callable[[Any, Axes], Any],
     numpy: Callable[..., Any],
     gradient: Any,
-    traits: Traits = PLAIN,
+    traits: Traits = _OTHER,
 ) -> OpDef:
     return define_op(
         f"{name}(input: T, reduction_indices: Tidx) -> output: T",
@@ -295,11 +298,14 @@ def _logical(name: str, reduce: Callable[[Any, Axes], Any], numpy: Callable[...,
         static=(1,),
         gradient=BOOLEAN,
         cost=_input_size,
+        traits=_OTHER,
     )
 
 
-SUM = _reduction("Sum", NUMBERS, _sum, _sum_np, _sum_grad, traits=Traits(flops=flops.reduction))
-MEAN = _reduction("Mean", NUMBERS, _mean, _mean_np, _mean_grad, traits=Traits(flops=flops.mean))
+_LINEAR = Traits(linear=slice(1), reduces="sum", flops=flops.reduction)
+SUM = _reduction("Sum", NUMBERS, _sum, _sum_np, _sum_grad, traits=_LINEAR)
+_LINEAR_MEAN = _LINEAR.but(reduces="mean", flops=flops.mean)
+MEAN = _reduction("Mean", NUMBERS, _mean, _mean_np, _mean_grad, traits=_LINEAR_MEAN)
 PROD = _reduction("Prod", NUMBERS, _prod, _prod_np, None)
 MAX = _reduction("Max", REALS, lax.reduce_max, _max_np, _extreme_grad)
 MIN = _reduction("Min", REALS, lax.reduce_min, _min_np, _extreme_grad)

@@ -278,7 +278,7 @@ define_op(
     kernel=_bias_add,
     interpret=_bias_add,
     gradient=_bias_add_gradient,
-    traits=Traits(rounding="sum", flops=flops.per_element(1)),
+    traits=Traits(rounding="sum", flops=flops.per_element(1), linear=slice(None)),
 )
 define_op(
     "BiasAddV1(value: T, bias: T) -> output: T",

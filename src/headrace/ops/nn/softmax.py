@@ -215,7 +215,7 @@ define_op(
     kernel=lambda t: jnp.sum(t * t, dtype=t.dtype) / 2,
     interpret=lambda t: np.asarray(np.sum(t * t, dtype=t.dtype) / 2, t.dtype),
     gradient=lambda op, grad: [raw.Mul(op.inputs[0], grad)],
-    traits=Traits(flops=flops.half_square_sum),
+    traits=Traits(flops=flops.half_square_sum, reduces="sum"),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, Protocol
 
 from headrace.graph.graph import Graph, get_default_graph
@@ -54,8 +54,10 @@ class WorkerShare(Protocol):
     @property
     def has_servers(self) -> bool: ...
 
-    def scaled(self, loss: Tensor) -> Tensor:
-        """The loss of this worker's examples, whose gradients' average is that of all."""
+    def gradients(
+        self, losses: Sequence[Tensor], make: Callable[[list[Tensor]], list[Any]]
+    ) -> list[Any]:
+        """The gradients that ``make`` gives of losses: those of this worker's examples."""
 
     def apply(self, optimizer: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
         """The op that applies gradients of all workers."""
