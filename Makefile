@@ -79,6 +79,7 @@ bench-distributed: $(STAMP) $(PEER_STAMP)
 	$(BIN)/python benchmarks/standby.py
 	$(BIN)/python benchmarks/moving.py
 	$(BIN)/python benchmarks/elastic.py
+	$(BIN)/python benchmarks/plain_script.py
 
 bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
