@@ -10,7 +10,7 @@ from headrace.errors import NotFoundError
 from headrace.test.cluster import create_local_cluster
 from headrace.train.restoring import tasks_without_values
 
-PS0, PS1 = "/job:ps/task:0", "/job:ps/task:1"
+PS0, PS1, PS2 = (f"/job:ps/replica:0/task:{i}" for i in range(3))
 
 
 @pytest.fixture(scope="module")
@@ -23,22 +23,21 @@ def target():
 
 def build(**options):
     variables = []
-    for task in (PS0, PS1):
-        with tf.device(task):
-            variables += [tf.get_variable(f"v{i}{task[-1]}", [3]) for i in range(2)]
+    for task in range(2):
+        with tf.device(f"/job:ps/task:{task}"):
+            variables += [tf.get_variable(f"v{i}{task}", [3]) for i in range(2)]
     return variables, tf.train.Saver(**options)
 
 
 @pytest.mark.parametrize("options", [{}, {"restore_sequentially": True}, {"reshape": True}])
 def test_a_task_is_restored_alone(target, tmp_path, options):
     variables, saver = build(sharded=True, **options)
-    graph = tf.get_default_graph()
     ready = tf.report_uninitialized_variables()
-    assert saver.restores_tasks(graph, {PS0})
-    assert saver.restores_tasks(graph, {PS0, PS1})
-    assert not saver.restores_tasks(graph, {"/job:ps/task:2"})
     new = tf.group(*[v.assign(np.full([3], 7.0)) for v in variables])
     with tf.Session(target) as sess:
+        assert saver.restores_tasks(sess, {PS0})
+        assert saver.restores_tasks(sess, {PS0, PS1})
+        assert not saver.restores_tasks(sess, {PS2})
         assert tasks_without_values(sess, ready) == set()  # all have none: nothing to keep
         sess.run([v.initializer for v in variables[:2]])
         assert tasks_without_values(sess, ready) == {PS1}
@@ -55,7 +54,8 @@ def test_a_task_is_restored_alone(target, tmp_path, options):
 
 def test_savers_that_read_all_at_once():
     _, saver = build(sharded=False)
-    assert not saver.restores_tasks(tf.get_default_graph(), {PS0})
+    with tf.Session() as sess:
+        assert not saver.restores_tasks(sess, {PS0})
 
 
 def test_what_the_checkpoint_lacks_changes_nothing(target, tmp_path):

@@ -13,7 +13,7 @@ from headrace.graph.keys import GraphKeys
 from headrace.train.checkpoint.reader import CheckpointReader
 from headrace.train.checkpoint_state import checkpoint_exists
 from headrace.train.global_step import get_global_step
-from headrace.train.saver_builder import task_of
+from headrace.train.places import Places, short
 
 
 def restore_newest(restore: Callable[[str], None], state: Any) -> str:
@@ -62,12 +62,10 @@ def tasks_without_values(session: Any, ready_op: Any) -> set[str]:
     None are returned if something is missing that is on no named task, or if all tasks that have
     variables have lost some: then there is nothing to keep.
     """
-    graph = session.graph
-    places = {
-        v.op.name: task_of(v.device) for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-    }
+    graph, where = session.graph, Places.of_session(session)
+    places = {v.op.name: where.of(v.op) for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
     for resource in graph.get_collection(GraphKeys.RESOURCES):
-        places[resource.handle.name] = task_of(resource.handle.device)
+        places[resource.handle.name] = where.of(resource.handle.op)
     if ready_op is None or ready_op.dtype.name != "string":
         return set()
     missing = [name.decode() for name in session.run(ready_op).reshape(-1)]
@@ -81,13 +79,14 @@ def tell_what_is_lost(session: Any, tasks: Collection[str], path: str) -> None:
     saved = path.rpartition("-")[2]
     what = "all updates"
     step = get_global_step(session.graph)
-    if step is not None and saved.isdigit() and task_of(step.device) not in tasks:
+    where = Places.of_session(session)
+    if step is not None and saved.isdigit() and where.of(step.op) not in tasks:
         with contextlib.suppress(FailedPreconditionError):  # its task was lost since
             what = f"the updates of {int(session.run(step)) - int(saved)} global steps"
     logging.warning(
         "Variables of %s were lost, and restored from %s: %s since then are lost there. Other "
         "tasks keep theirs.",
-        ", ".join(sorted(tasks)),
+        ", ".join(map(short, sorted(tasks))),
         path,
         what,
     )

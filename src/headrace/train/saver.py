@@ -31,8 +31,9 @@ from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint.reader import ATTEMPTS
+from headrace.train.places import Places, restores_by_task, short
 from headrace.train.restore_check import ancestors, check_restorable
-from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder, task_of
+from headrace.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 
 __all__ = ["BaseSaverBuilder", "BulkSaverBuilder", "Saver"]
 
@@ -394,29 +395,22 @@ class Saver:
         logging.info("Restoring parameters from %s", path)
         self._run_restores(sess, path, [self.saver_def.restore_op_name])
 
-    def restores_tasks(self, graph: Graph, tasks: Collection[str]) -> bool:
-        """Whether each of some tasks, by their names, can be restored alone.
+    def restores_tasks(self, sess: Any, tasks: Collection[str]) -> bool:
+        """Whether each of some tasks, by their full names, can be restored alone.
 
         A sharded saver can do so, as it reads for each task what is its own.
         """
-        return not self._is_empty and len(self._restores_of(graph, tasks)) == len(tasks)
+        return not self._is_empty and self._restores_of(sess).keys() >= set(tasks)
 
     def restore_tasks(self, sess: Any, save_path: str, tasks: Collection[str]) -> None:
         """Restore only what lies on some tasks. Raises as `restore`."""
-        logging.info("Restoring %s from %s", ", ".join(sorted(tasks)), save_path)
-        self._run_restores(sess, save_path, self._restores_of(sess.graph, tasks))
+        logging.info("Restoring %s from %s", ", ".join(map(short, sorted(tasks))), save_path)
+        found = self._restores_of(sess)
+        self._run_restores(sess, save_path, [n for t in sorted(tasks) for n in found.get(t, ())])
 
-    def _restores_of(self, graph: Graph, tasks: Collection[str]) -> list[str]:
-        """The names of the operations that restore what lies on each of some tasks."""
-        found: dict[str, str] = {}
-        todo = [graph.get_operation_by_name(self.saver_def.restore_op_name)]
-        while todo:
-            op = todo.pop()
-            if op.name.rpartition("/")[2].startswith("restore_shard"):
-                found[task_of(op.device)] = op.name
-            elif op.type == "NoOp":
-                todo.extend(op.control_inputs)
-        return [found[task] for task in sorted(tasks) if task in found]
+    def _restores_of(self, sess: Any) -> dict[str, list[str]]:
+        name = self.saver_def.restore_op_name
+        return restores_by_task(sess.graph, name, Places.of_session(sess))
 
     def _run_restores(self, sess: Any, path: str, names: Sequence[str]) -> None:
         graph: Graph = sess.graph

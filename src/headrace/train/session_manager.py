@@ -240,7 +240,7 @@ class SessionManager:
         session = Session(master, graph=self._graph, config=config)
         try:
             lost = tasks_without_values(session, self._ready_for_local_init_op)
-            if lost and saver.restores_tasks(self._graph, lost):
+            if lost and saver.restores_tasks(session, lost):
                 path = restore_newest(lambda path: saver.restore_tasks(session, path, lost), state)
                 done, _ = self._run_local_init_op(session)
                 if done and readiness(self._ready_op, session, "Model not ready")[0]:

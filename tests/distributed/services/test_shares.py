@@ -314,3 +314,44 @@ def test_resize_says_how_many_servers_to_start(cluster):
     assert "start 2 more of ps: tf.train.Server(" in result.output, result.output
     result = CliRunner().invoke(main, ["resize", "--ps", "0", address])
     assert "needs at least one task of the job 'ps'" in result.output
+
+
+def test_a_server_that_is_lost_with_variables_of_others_costs_only_these(cluster, joined, tmp_path):
+    """Where variables are counts, not what their devices say: others keep what they learned."""
+    servers = cluster(ps=2, worker=1)
+    with tf.Graph().as_default() as graph:
+        names = {"a": 0, "stays": 0, "b": 1, "rests": 1}
+        variables = {}
+        for name, index in names.items():
+            with tf.device(f"/job:ps/task:{index}"):
+                variables[name] = tf.get_variable(name, [3], initializer=tf.ones_initializer())
+        with tf.device("/job:ps/task:1"):
+            table = tf.EmbeddingTable(2, initializer=tf.zeros_initializer(), name="t")
+        learn = [v.assign_add(tf.ones([3])) for v in variables.values()]
+        learn.append(table.assign([7], tf.ones([1, 2]) * variables["a"][0]))
+        rows = table.lookup([7])
+        saver = tf.train.Saver(sharded=True)
+        manager = tf.train.SessionManager(
+            local_init_op=tf.no_op(),
+            graph=graph,
+            ready_op=tf.report_uninitialized_variables(),
+            ready_for_local_init_op=tf.report_uninitialized_variables(tf.global_variables()),
+        )
+        newcomer = joined(servers["ps", 0])
+        with tf.Session(servers.target("worker")) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(learn)
+            for index, moving in enumerate((["a"], ["b", "table of embeddings t"])):
+                admin.move(servers["ps", index].address, moving, newcomer.members.me[0])
+            assert {"a", "b"} <= keys_at(newcomer)
+            saver.save(session, f"{tmp_path}/model")
+            saved = session.run([variables, rows])
+            session.run(learn)
+        newcomer.task.store.clear()  # as one that was started again
+        session = manager.restore_lost(servers.target("worker"), saver, str(tmp_path))
+        assert session is not None
+        with session:
+            values, row = session.run([variables, rows])
+    assert {name: v[0] for name, v in values.items()} == {"a": 2, "b": 2, "stays": 3, "rests": 3}
+    assert saved[0]["a"][0] == 2
+    np.testing.assert_array_equal(row, saved[1])

@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -133,6 +133,11 @@ class OwnMasterEngine(_ClusterEngine):
     def tasks(self) -> list[str]:
         """All tasks of the cluster, whether they answer or not, and the session may use them."""
         return list(self._master.addresses)
+
+    @property
+    def moved(self) -> Mapping[str, str]:
+        """Where variables are that are not where their devices say, see `MovedVariables.tasks`."""
+        return self._master.moved.tasks
 
     @property
     def is_leaving(self) -> bool:
