@@ -374,3 +374,23 @@ def test_writers_say_how_far_they_are(counting, tmp_path):
     with counting.graph.as_default():
         counting.saver.save(counting.sessions[0], str(tmp_path / "m"))
     assert progress() >= before + 16
+
+
+def test_writers_that_rest_ask_whether_their_step_goes_on(counting, tmp_path, monkeypatch):
+    asked = []
+
+    class Asking:
+        PIECE = 1 << 20
+
+        def __init__(self, check: Callable[[], None]) -> None:
+            self.check = check
+
+        def __call__(self) -> None:
+            asked.append(self.check())
+
+    monkeypatch.setattr(save_ops, "_PACED", 0)
+    monkeypatch.setattr(save_ops, "Pace", Asking)
+    saver = counting.saver_of(True)
+    saver.begin(counting.sessions[0], str(tmp_path / "m"))
+    saver.result()
+    assert asked

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from headrace.errors import CancelledError
 from headrace.graph import dtypes
 from headrace.train.checkpoint import CheckpointReader, TensorSlice, storage, write
 from headrace.train.checkpoint.pace import Pace, PaceRule
@@ -72,6 +73,50 @@ def test_the_writer_works_all_of_the_time_when_training_has_ended():
     begun = machine.now
     machine.write(500, pace)
     assert machine.now - begun == pytest.approx(2.5)
+
+
+def test_a_long_rest_ends_when_training_does():
+    """Somebody waits for the last checkpoint: the piece before took a minute."""
+    machine = Machine(40.0, 0.3)
+
+    def wait(seconds):
+        assert seconds <= 0.25
+        if machine.now > 70.0:
+            machine.rate = 0.0
+        machine.pass_by(seconds)
+
+    pace = Pace(machine.steps, machine.clock, wait)
+    machine.pass_by(60.0, 0.3)
+    pace()
+    assert 70.0 < machine.now < 72.0
+    machine.write(10, pace)
+    assert machine.now < 72.5
+
+
+def test_a_slow_step_in_a_long_rest_is_no_end():
+    """One step takes four seconds, once others have been fast enough to be counted."""
+    machine = Machine(2.0, 1.0)
+    pace = Pace(machine.steps, machine.clock, machine.pass_by)
+    machine.pass_by(10.0)
+    pace()
+    assert machine.now > 35.0
+    assert pace.rule.share < 1.0
+
+
+def test_a_save_that_nobody_waits_for_does_not_rest_to_its_end():
+    machine, checks = Machine(40.0, 0.3), []
+
+    def check():
+        checks.append(machine.now)
+        if len(checks) == 3:
+            raise CancelledError(None, None, "The session is closed.")
+
+    pace = Pace(machine.steps, machine.clock, machine.pass_by, check)
+    begun = machine.now
+    machine.pass_by(60.0, 0.3)
+    with pytest.raises(CancelledError):
+        pace()
+    assert machine.now - begun == pytest.approx(60.75)
 
 
 def test_there_is_a_bound_for_all_rests():

@@ -171,6 +171,13 @@ def _kept(context: Any, values: list[np.ndarray[Any, Any]]) -> list[np.ndarray[A
     return kept
 
 
+def _check(step: Any) -> None:
+    """Raise if a step has been cancelled, or has taken too long."""
+    if step is not None:
+        step.check_cancelled()
+        step.check_deadline()
+
+
 def _save_held(context: Any, prefix: Any, *, key: str, max_file_bytes: int) -> Any:
     own, path = context.handle("private held save", "", key), text(prefix)
     held = context.store.get(own)
@@ -180,8 +187,12 @@ def _save_held(context: Any, prefix: Any, *, key: str, max_file_bytes: int) -> A
         )
     try:
         size = sum(part.array.nbytes for part in held.slices)
-        pace = Pace if size >= _PACED else lambda: None
-        giving_way(lambda: write(path, held.slices, max_file_bytes or None, pace()))
+
+        def write_all() -> None:
+            pace = Pace(check=lambda: _check(context.step)) if size >= _PACED else None
+            write(path, held.slices, max_file_bytes or None, pace)
+
+        giving_way(write_all)
     finally:
         context.store.drop(own)
     return ()

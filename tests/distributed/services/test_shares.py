@@ -13,7 +13,7 @@ from server_clusters import eventually
 
 import headrace as tf
 from headrace.cli import main
-from headrace.distributed.services import admin
+from headrace.distributed.services import admin, moves, shares
 from headrace.distributed.services.server import Server
 
 ROWS = 256
@@ -200,6 +200,34 @@ def test_what_cannot_move_keeps_its_server(cluster, caplog):
         admin.resize(servers["ps", 0].address, {"ps": 2})
         assert has_ended_sharing(servers["ps", 1])
         assert session.run(queue.dequeue()) == 1.0
+
+
+def test_what_steps_keep_is_passed_over_for_the_others(cluster, monkeypatch):
+    """A step waits with one variable: those that follow go meanwhile, and that one later."""
+    monkeypatch.setattr(shares, "_MOVE_SECONDS", 0.2)
+    monkeypatch.setattr(shares, "_PASSED_SECONDS", 0.5)
+    monkeypatch.setattr(moves, "_HOLD_SECONDS", 0.05)
+    servers = cluster(ps=2, worker=1)
+    with tf.device("/job:ps/task:1"):
+        variables = [
+            tf.get_variable(f"v{i}", [4], initializer=tf.ones_initializer()) for i in "abc"
+        ]
+    with tf.device("/job:worker/task:0"):
+        queue = tf.FIFOQueue(1, tf.float32, shared_name="q", shapes=[[]])
+        waits = tf.assign_add(variables[0], tf.fill([4], queue.dequeue())).op
+        goes = queue.enqueue(1.0)
+    with tf.Session(servers.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        thread = threading.Thread(target=session.run, args=(waits,))
+        thread.start()
+        assert eventually(servers["ps", 1].task.worker.running)
+        admin.resize(servers["ps", 0].address, {"ps": 1})
+        assert eventually(lambda: keys_at(servers["ps", 0]) == {"vb", "vc"})
+        assert eventually(lambda: keys_at(servers["ps", 1]) == {"va"})
+        session.run(goes)
+        thread.join()
+        assert eventually(lambda: keys_at(servers["ps", 0]) == {"va", "vb", "vc"})
+        assert eventually(lambda: not servers["ps", 0].members.record.is_sharing, 60)
 
 
 def test_a_growing_table_leaves_a_server_that_retires(cluster):

@@ -1,19 +1,23 @@
 """Looking into a cluster: status, timelines over all tasks, plans as text, logs of steps."""
 
+import contextlib
 import json
 import logging
 import re
+import socket
 import threading
+import time
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from server_clusters import eventually
+from server_clusters import Cluster, eventually
 
 import headrace as tf
 from headrace.cli import main
 from headrace.distributed.master.traces import clock_offset
 from headrace.distributed.services import admin
+from headrace.distributed.services.control import Control
 from headrace.distributed.steps.results import PartResult
 from headrace.session.timeline import Timeline
 
@@ -32,6 +36,30 @@ def model():
 
 
 # -- status -------------------------------------------------------------------------------------
+
+
+def test_status_of_a_cluster_with_tasks_that_stand_still(monkeypatch):
+    """They take connections, as stopped processes do, and say nothing. All are asked at once."""
+    made = Cluster(ps=1, worker=3)
+    made.start("ps")
+    asked, call = [], Control.call
+
+    def noted(control, name, request, timeout, *more):
+        asked.append((time.monotonic(), timeout))
+        return call(control, name, request, timeout, *more)
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(made.stop)
+        for i in range(3):
+            host, port = made.spec.task_address("worker", i).split(":")
+            stack.enter_context(socket.create_server((host, int(port))))
+        monkeypatch.setattr(Control, "call", noted)
+        found = admin.status(made.target("ps"))
+    assert [bool(task.problem) for task in found] == [False, True, True, True]
+    (begun, _), *others = asked
+    assert len(others) == 3
+    # Nobody waits for the answer of another one, and for all of them less than a second.
+    assert all(when - begun < seconds < 0.8 for when, seconds in others)
 
 
 def test_status_of_all_tasks(cluster, either):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _START_SECONDS = 10.0
 #: Other tasks are asked to stop, or for their status, within so many seconds.
 _ASK_SECONDS = 3.0
+#: The same for a look at them, which takes less than a second although one stands still.
+_STATUS_SECONDS = 0.75
 #: Variables are to have moved within so many seconds, if who asks says nothing else.
 _MOVE_SECONDS = 60.0
 #: Characters of a plan's description that a client in another process gets.
@@ -174,7 +176,7 @@ class MasterService:
             response.tasks.append(task_status(hosted, request.parts, request.stacks))
         if request.cluster:
             alone = pb.StatusRequest(parts=request.parts, stacks=request.stacks)
-            answers, failed = self._others("Status", alone, ())
+            answers, failed = self._others("Status", alone, (), _STATUS_SECONDS)
             for task in sorted(answers):
                 response.tasks.extend(answers[task].tasks)
             # Another one serves it, perhaps, and has answered for it.
@@ -184,9 +186,10 @@ class MasterService:
         return response
 
     def _others(
-        self, name: str, request: Any, filters: Any
+        self, name: str, request: Any, filters: Any, seconds: float = _ASK_SECONDS
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        """Call all other tasks at once: their answers, and why others gave none."""
+        """Call all other tasks at once: their answers, and why others gave none within so many
+        seconds."""
         from concurrent.futures import ThreadPoolExecutor
 
         from headrace.errors import OpError
@@ -202,9 +205,7 @@ class MasterService:
         failed: dict[str, str] = {}
         with ThreadPoolExecutor(max(1, len(others))) as pool:
             calls = {
-                task: pool.submit(
-                    self.server.controls.at(address).call, name, request, _ASK_SECONDS
-                )
+                task: pool.submit(self.server.controls.at(address).call, name, request, seconds)
                 for task, address in others.items()
             }
         for task, call in calls.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -43,6 +44,8 @@ _ASK_SECONDS, _GROUPS_SECONDS, _THERE_SECONDS = 5.0, 2.0, 1.0
 _PAUSE = 1.0
 #: A move may take so long, and the call for it a little longer.
 _MOVE_SECONDS, _MORE_SECONDS = 60.0, 10.0
+#: What steps keep from moving is passed over for so long, in seconds.
+_PASSED_SECONDS = 10.0
 #: So many bytes go at once: steps are held for what changes of them at the last moment.
 _BATCH_BYTES = 256 << 20
 #: Steps on their way to a server that leaves have ended when none has come for so many seconds.
@@ -70,6 +73,9 @@ class Shares:
     Args:
         server: that of the task; ``stop``: stops it soon.
         wait_until_ready: waits until it is complete.
+
+    Attributes:
+        clock: tells seconds.
     """
 
     def __init__(
@@ -87,6 +93,10 @@ class Shares:
         self._said = ""
         #: What cannot move, and why.
         self._fixed: dict[str, str] = {}
+        #: What did not move with others: it goes alone. Until when what did not move alone waits.
+        self._single: set[str] = set()
+        self._passed: dict[str, float] = {}
+        self.clock: Callable[[], float] = time.monotonic
 
     def handlers(self) -> dict[str, Handler]:
         """The calls by name."""
@@ -173,6 +183,7 @@ class Shares:
 
     def _work(self) -> None:
         self._weights, self._fixed = {}, {}
+        self._single, self._passed = set(), {}
         while not self._closed.is_set():
             with self._lock:
                 self._is_running = self._has_work(self._members.record)
@@ -220,7 +231,10 @@ class Shares:
         if self._leave_out_dead(retiring & missing.keys()):
             return True
         self._leave_out_twins(shares)
-        moves = self._planned(shares, retiring)
+        planned = self._planned(shares, retiring)
+        moves = self._batch(planned, shares)
+        if planned and not moves:
+            return False
         if moves:
             return self._make(*moves[0], [shares[moves[0][1]][name] for name, _, _ in moves])
         if missing:
@@ -265,8 +279,7 @@ class Shares:
     def _planned(
         self, shares: Mapping[str, Mapping[str, Share]], retiring: Collection[str]
     ) -> list[tuple[str, str, str]]:
-        """The next moves: of the variables of one server that go to the same other one, those that
-        go at once."""
+        """All moves that there are to make."""
         self._weigh([group for groups in shares.values() for group in groups.values()])
         sizes = {
             task: {n: self._weights[n] for n in groups if n not in self._fixed}
@@ -274,14 +287,27 @@ class Shares:
         }
         if not shares.keys() - set(retiring):
             return []
-        planned = plan_moves(sizes, list(shares), retiring)
+        return plan_moves(sizes, list(shares), retiring)
+
+    def _batch(
+        self,
+        planned: Sequence[tuple[str, str, str]],
+        shares: Mapping[str, Mapping[str, Share]],
+    ) -> list[tuple[str, str, str]]:
+        """The next moves: of the variables of one server that go to the same other one, those that
+        go at once."""
         batch: list[tuple[str, str, str]] = []
-        size = 0
+        size, now = 0, self.clock()
         for name, source, to in planned:
+            if self._passed.get(name, now) > now:
+                continue
             size += shares[source][name].bytes
-            if batch and ((source, to) != batch[0][1:] or size > _BATCH_BYTES):
+            is_other = batch and ((source, to) != batch[0][1:] or size > _BATCH_BYTES)
+            if is_other or (batch and name in self._single):
                 continue
             batch.append((name, source, to))
+            if name in self._single:
+                break
         return batch
 
     def _weigh(self, groups: Sequence[Share]) -> None:
@@ -300,10 +326,20 @@ class Shares:
             self._call(source, "Move", request, _MOVE_SECONDS + _MORE_SECONDS)
         except _PASSING as error:
             self._say(f"{keys} are not moved from {source} to {to} yet: {error.message}")
-            return False
+            return self._pass_over(error, [min(group.keys) for group in groups])
         except OpError as error:
             self._say(f"{keys} cannot move from {source} to {to}: {error.message}")
             self._fixed.update({min(group.keys): error.message for group in groups})
+        return True
+
+    def _pass_over(self, error: OpError, names: Sequence[str]) -> bool:
+        """Let others go before these, if it is steps that keep them; whether to go on at once."""
+        if not isinstance(error, (AbortedError, DeadlineExceededError)):
+            return False
+        if len(names) > 1:
+            self._single.update(names)
+        else:
+            self._passed[names[0]] = self.clock() + _PASSED_SECONDS
         return True
 
     def _say(self, text: str) -> None:

@@ -160,10 +160,10 @@ class Standbys:
 
     def changed(self) -> None:
         """Keep the copies that this server is to keep by now, and no others."""
-        if not self._follows or self._stopped.is_set():
-            return
         wanted = {t for t, keeper in self.keepers.items() if keeper == self.me[0]}
         with self._hosts:
+            if not self._follows or self._stopped.is_set():
+                return
             for task in self._roles.keys() - wanted:  # it has left, with all that it had
                 self._roles.pop(task).close()
             for task in sorted(wanted - self._roles.keys()):
@@ -230,8 +230,11 @@ class Standbys:
                 gone()
             return str(answer.address)
 
-        returning = self._return = _Return(self, where, got, self._dial_as)
-        returning.start()
+        with self._hosts:
+            if self._stopped.is_set():
+                return
+            returning = self._return = _Return(self, where, got, self._dial_as)
+            returning.start()
 
     @property
     def copy_stage(self) -> str:
@@ -250,17 +253,20 @@ class Standbys:
         values.clear()  # they belong to the server now, and hosting lasts as long as that
         journal = Journal(self._task.store)
         self._task.worker.journal = journal
-        self._primary = PrimaryRole(
-            self.me[0],
-            journal,
-            Primary(self.me, epoch),
-            self._witnesses,
-            self._ask,
-            self._is_dead,
-            self._stop_server,
-        )
-        # Not before: until now another server has the name of this one.
-        self._follows = follows
+        with self._hosts:
+            if self._stopped.is_set():
+                return
+            self._primary = PrimaryRole(
+                self.me[0],
+                journal,
+                Primary(self.me, epoch),
+                self._witnesses,
+                self._ask,
+                self._is_dead,
+                self._stop_server,
+            )
+            # Not before: until now another server has the name of this one.
+            self._follows = follows
         self.changed()
 
     def _host_other(self, task: str, values: Values, epoch: int) -> None:
@@ -293,8 +299,10 @@ class Standbys:
 
     def close(self) -> None:
         """Keep and serve nothing any more."""
-        self._stopped.set()
-        for role in (self._primary, *self._roles.values(), self._return):
+        with self._hosts:  # whoever begins something looks before, while it has this
+            self._stopped.set()
+            roles = (self._primary, *self._roles.values(), self._return)
+        for role in roles:
             if role is not None:
                 role.close()
         for hosted in self.hosted:

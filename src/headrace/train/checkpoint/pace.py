@@ -44,10 +44,12 @@ class PaceRule:
 
     Attributes:
         share: that part.
+        patience: nobody trains any more when there was no step for so many seconds of rest.
     """
 
     def __init__(self, usual: float) -> None:
         self._usual = usual
+        self.patience = max(_SILENT * _WINDOW, _SILENT / usual) if usual else 0.0
         self._rested = 0.0
         self._silent = 0
         self.share = 0.25 if usual else 1.0
@@ -64,6 +66,10 @@ class PaceRule:
         else:
             self.share = min(1.0, self.share * 1.1)
 
+    def stop_resting(self) -> None:
+        """Nobody trains any more."""
+        self.share = 1.0
+
     def rest(self, worked: float) -> float:
         """How long to rest after so many seconds of work."""
         seconds = min(worked * (1.0 / self.share - 1.0), _MOST_REST - self._rested)
@@ -77,6 +83,7 @@ class Pace:
     Args:
         steps: how many steps the process has begun.
         clock, wait: as those of the system, in seconds.
+        check: raises if nobody waits for the save any more; asked while it rests.
     """
 
     #: Bytes of a piece.
@@ -87,8 +94,9 @@ class Pace:
         steps: Callable[[], int] = activity.steps_begun,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._steps, self._clock, self._wait = steps, clock, wait
+        self._steps, self._clock, self._wait, self._check = steps, clock, wait, check
         begun, count, made = clock(), steps(), 0
         while made < _ENOUGH and clock() - begun < _LONGEST_LOOK:
             wait(_LOOK)
@@ -101,10 +109,24 @@ class Pace:
         now = self._clock()
         rest = self.rule.rest(now - self._worked_since)
         if rest:
-            self._wait(rest)
+            self._rest(rest)
         now = self._clock()
         if now - self._window_since >= _WINDOW:
             count = self._steps()
             self.rule.saw(now - self._window_since, count - self._window_count)
             self._window_since, self._window_count = now, count
         self._worked_since = now
+
+    def _rest(self, seconds: float) -> None:
+        """Rest, in short pieces: whoever waits for the save may not train any more."""
+        count, quiet = self._steps(), 0.0
+        while seconds > 0:
+            piece = min(seconds, _WINDOW)
+            self._wait(piece)
+            self._check()
+            seconds -= piece
+            before, count = count, self._steps()
+            quiet = 0.0 if count > before else quiet + piece
+            if quiet >= self.rule.patience:
+                self.rule.stop_resting()
+                return
