@@ -152,6 +152,11 @@ __getattr__, __dir__ = _lazy(
     ),
 )
 
+if _flags.log_format == "json":
+    from headrace.logging import get_logger as _get_logger
+
+    _get_logger()
+
 if _flags.data_parallel:
     from headrace.data_parallel.start import begin as _begin
 

@@ -3,7 +3,8 @@
 Programs and the tools around them look for lines such as ``INFO:tensorflow:step 10``, so the
 logger keeps that name. What concerns Headrace's engine and clusters goes to the logger
 ``headrace``; both have the same level and write to the same place. Nothing is set up where the
-program has configured the root logger itself.
+program has configured the root logger itself; with ``HEADRACE_LOG_FORMAT=json`` both loggers write
+JSON in any case, from the level INFO on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import sys as _sys
 import threading as _threading
 from logging import DEBUG, ERROR, FATAL, INFO, WARN
 from typing import Any
+
+from headrace.settings import flags as _flags
+from headrace.structured_logs import JsonFormatter as _JsonFormatter
 
 __all__ = [
     "DEBUG",
@@ -41,7 +45,9 @@ __all__ = [
 _LOGGERS = ("tensorflow", "headrace")
 #: Programs reach for it under this name.
 _logger = _logging.getLogger(_LOGGERS[0])
-_ready = False
+#: The format that handlers were made for; "" before that.
+_ready = ""
+_handler: _logging.Handler | None = None
 _lock = _threading.Lock()
 #: How often each line of the program has asked to log (`log_first_n`, `log_every_n`).
 _counts: dict[tuple[str, int], int] = {}
@@ -50,19 +56,33 @@ _counts: dict[tuple[str, int], int] = {}
 def get_logger() -> _logging.Logger:
     """The logger ``tensorflow``; the first call gives it a handler, unless the root has one."""
     global _ready
-    if _ready:
+    if _ready == _flags.log_format:
         return _logger
     with _lock:
-        if not _ready and not _logging.getLogger().handlers:
-            interactive = hasattr(_sys, "ps1") or bool(_sys.flags.interactive)
-            handler = _logging.StreamHandler(_sys.stdout if interactive else _sys.stderr)
-            handler.setFormatter(_logging.Formatter(_logging.BASIC_FORMAT))
-            for name in _LOGGERS:
-                _logging.getLogger(name).addHandler(handler)
-                if interactive:
-                    _logging.getLogger(name).setLevel(INFO)
-        _ready = True
+        if _ready != _flags.log_format:
+            _make_handlers(_flags.log_format == "json")
+        _ready = _flags.log_format
     return _logger
+
+
+def _make_handlers(is_json: bool) -> None:
+    global _handler
+    if not is_json and _logging.getLogger().handlers:
+        return
+    interactive = hasattr(_sys, "ps1") or bool(_sys.flags.interactive)
+    before = _handler
+    _handler = _logging.StreamHandler(_sys.stdout if interactive else _sys.stderr)
+    plain = _logging.Formatter(_logging.BASIC_FORMAT)
+    _handler.setFormatter(_JsonFormatter() if is_json else plain)
+    for name in _LOGGERS:
+        logger = _logging.getLogger(name)
+        if before is not None:
+            logger.removeHandler(before)
+        logger.addHandler(_handler)
+        # The root's handlers would say it again, in their way.
+        logger.propagate = not is_json
+        if interactive or (is_json and logger.level == _logging.NOTSET):
+            logger.setLevel(INFO)
 
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:

@@ -47,6 +47,10 @@ class Flags:
             process joins, though it knows that cluster already: the others do not know it yet.
         tf32: whether products and convolutions of float32 on NVIDIA's GPUs may round what they
             multiply to TF32, which keeps 10 of 23 bits and is several times as fast.
+        log_format: of the loggers of `tf.logging` and of the engine: ``json`` writes one object a
+            line, from the level INFO on (docs/operations.md).
+        metrics_port: where servers offer metrics to Prometheus, beside their own address; 0 takes
+            a free port, "" offers none. Needs the extra ``metrics``.
         first_worker_is_chief: whether Estimators take worker 0 for the chief in a cluster without
             one; in 1.x that was an error.
     """
@@ -67,6 +71,8 @@ class Flags:
     )
     join: str = ""
     tf32: bool = False
+    log_format: str = _one_of("plain", "json")
+    metrics_port: str = _like("[0-9]{0,5}", "a port, or 0 for any that is free")
     first_worker_is_chief: bool = False
 
 

@@ -105,3 +105,21 @@ def test_what_tasks_ask_of_machines():
     assert job.asks(TaskId("ps", 0)) == Resources()
     with pytest.raises(ValueError, match="A task cannot ask for -1 gpus"):
         Resources(gpus=-1)
+
+
+def test_each_task_of_a_machine_has_a_port_for_metrics():
+    job = LaunchJob("train.py", ps=2, workers=2, evaluator=True, metrics_port=9100)
+    found = [task_environment(job, ADDRESSES, t).get("HEADRACE_METRICS_PORT") for t in job.tasks]
+    assert found == ["9100", "9101", "9100", "9101", None]
+    addresses = {**ADDRESSES, "worker": ["b:1", "b:2", "b:3"]}
+    later = task_environment(job, addresses, TaskId("worker", 2), contact="a:1")
+    assert later["HEADRACE_METRICS_PORT"] == "0"
+    free = LaunchJob("train.py", ps=2, workers=2, metrics_port=0)
+    found = {task_environment(free, ADDRESSES, t)["HEADRACE_METRICS_PORT"] for t in free.tasks}
+    assert found == {"0"}
+
+
+def test_tasks_know_the_form_of_their_logs():
+    job = LaunchJob("train.py", ps=2, workers=2, log_format="json")
+    assert task_environment(job, ADDRESSES, TaskId("ps", 0))["HEADRACE_LOG_FORMAT"] == "json"
+    assert "HEADRACE_LOG_FORMAT" not in environment_of(LaunchJob("t.py"), TaskId("worker", 0))

@@ -67,6 +67,19 @@ class _Range(click.ParamType):  # type: ignore[type-arg]
     "--restarts", default=3, show_default=True, help="How often in a row a task may fail."
 )
 @click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Where the first task of each machine offers metrics to Prometheus; the next one at the "
+    "next port. 0: at ports that are free.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["plain", "json"]),
+    default="plain",
+    show_default=True,
+    help="json: each line of output is an object with time, level, task, step and event.",
+)
+@click.option(
     "--servers",
     type=click.Choice(["auto", "script", "launcher"]),
     default="auto",

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace.launch.job import TaskId
+from headrace.structured_logs import json_line
 
 __all__ = ["Display", "TaskRow"]
 
@@ -56,12 +57,18 @@ class Display:
         rows: what the panel shows, called now and then.
         title: above it.
         console: where; by default standard output.
+        as_json: each line is a JSON object, also at a terminal, where there is no panel then. What
+            a task writes in this form goes on as it is.
     """
 
     def __init__(
-        self, rows: Callable[[], Iterable[TaskRow]], title: str, console: Console | None = None
+        self,
+        rows: Callable[[], Iterable[TaskRow]],
+        title: str,
+        console: Console | None = None,
+        as_json: bool = False,
     ) -> None:
-        self._rows, self._title = rows, title
+        self._rows, self._title, self._as_json = rows, title, as_json
         self._console = console or Console()
         self._live: Live | None = None
         self._drawn = 0.0
@@ -72,7 +79,7 @@ class Display:
         self._thread = threading.Thread(target=self._write_all, name="headrace panel", daemon=True)
 
     def __enter__(self) -> Display:
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._as_json:
             self._live = Live(console=self._console, auto_refresh=False)
             self._later(self._live.start)
         self._thread.start()
@@ -107,6 +114,10 @@ class Display:
         if self._left_out:
             self.say(f"{self._left_out} lines of output are left out here; the logs have them")
             self._left_out = 0
+        if self._as_json:
+            made = [_as_json(line, "output", "INFO", str(task)) for line in lines]
+            self._later(lambda: _write("".join(f"{line}\n" for line in made)))
+            return
         if self._live is None:
             self._later(lambda: _write("".join(f"{prefix}{line}\n" for line in lines)))
             return
@@ -116,7 +127,11 @@ class Display:
 
     def say(self, text: str, is_problem: bool = False) -> None:
         """Show a line of the launcher itself."""
-        if self._live is None:
+        if self._as_json:
+            level = "WARNING" if is_problem else "INFO"
+            line = _as_json(text, "headrace.launch", level)
+            self._later(lambda: _write(f"{line}\n"))
+        elif self._live is None:
             self._later(lambda: _write(f"headrace: {text}\n", sys.stderr))
         else:
             self._print(Text(f"headrace: {text}", style="red" if is_problem else "dim"))
@@ -174,6 +189,17 @@ class Display:
                 str(row.restarts) if row.restarts else "",
             )
         return table
+
+
+def _as_json(line: str, logger: str, level: str, task: str = "") -> str:
+    """A line of a log; what is one already stays as it is.
+
+    >>> _as_json('{"time": "...", "message": "up"}', "output", "INFO")
+    '{"time": "...", "message": "up"}'
+    """
+    if line.startswith('{"time": ') and line.endswith("}"):
+        return line
+    return json_line(time.time(), level, logger, line, task=task)
 
 
 def _write(text: str, stream: TextIO | None = None) -> None:

@@ -81,6 +81,9 @@ class LaunchJob:
         as_module: what ``script`` names.
         restarts: how often one task may fail and be started again.
         resources: what the tasks of a job ask for; `Resources()` where it is not said.
+        metrics_port: where the first task of each machine offers metrics to Prometheus; the next
+            one there at the next port, and so on. Those that join later take any that is free.
+        log_format: of the lines of logs, ``plain`` or ``json``.
 
     Raises:
         ValueError: if there can be no such cluster; says which option to change.
@@ -105,6 +108,8 @@ class LaunchJob:
     as_module: bool = False
     restarts: int = 3
     resources: Mapping[str, Resources] = field(default_factory=dict)
+    metrics_port: int | None = None
+    log_format: Literal["plain", "json"] = "plain"
 
     def __post_init__(self) -> None:
         for wrong, text in self._rules():
@@ -233,7 +238,20 @@ def task_environment(
     }
     if job.replicas:
         config["replicas"] = job.replicas
-    return {"TF_CONFIG": json.dumps(config), **environment_of(job, task, contact)}
+    found = {"TF_CONFIG": json.dumps(config), **environment_of(job, task, contact)}
+    if job.metrics_port and not contact and task.job in cluster:
+        own = cluster[task.job][task.index]
+        before = [a for a in _flat(cluster) if _host(a) == _host(own)].index(own)
+        found["HEADRACE_METRICS_PORT"] = str(job.metrics_port + before)
+    return found
+
+
+def _flat(cluster: Mapping[str, Sequence[str]]) -> list[str]:
+    return [address for tasks in cluster.values() for address in tasks]
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]
 
 
 def environment_of(job: LaunchJob, task: TaskId, contact: str = "") -> dict[str, str]:
@@ -246,4 +264,9 @@ def environment_of(job: LaunchJob, task: TaskId, contact: str = "") -> dict[str,
         found["HEADRACE_DATA_PARALLEL"] = job.data_parallel
     if contact:
         found["HEADRACE_JOIN"] = contact
+    if job.metrics_port is not None and task.job != EVALUATOR:
+        # Whoever joins does not know which ports the others of its machine have.
+        found["HEADRACE_METRICS_PORT"] = "0" if contact else str(job.metrics_port)
+    if job.log_format != "plain":
+        found["HEADRACE_LOG_FORMAT"] = job.log_format
     return found

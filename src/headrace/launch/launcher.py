@@ -75,7 +75,7 @@ class Launcher:
         self._watch = ClusterWatch(self._asked_first, launch.job.elastic is not None, self._wake)
         self._seen_rounds = 0
         title = f"{launch.job.script}: {_counted(launch.job)}"
-        self._display = Display(self._rows, title)
+        self._display = Display(self._rows, title, as_json=launch.job.log_format == "json")
 
     def run(self) -> int:
         """Run it; the exit status."""

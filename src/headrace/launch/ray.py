@@ -143,7 +143,7 @@ class _Driver:
         self.supervisor = LaunchRules(job)
         self.values: dict[TaskId, Any] = {}
         self.problem: Exception | None = None
-        self._display = Display(list, job.script)
+        self._display = Display(list, job.script, as_json=job.log_format == "json")
         self._logs: TaskLogs | None = None
         self._runners: dict[TaskId, _Runner] = {}
         #: Calls of actors that have not answered: what was asked, and of whom.

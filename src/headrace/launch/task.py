@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace import settings
+from headrace import logging, settings
 from headrace.launch.processes import die_with_parent
 from headrace.launch.program import run_program
 
@@ -52,6 +52,8 @@ def become(parent: int, output: int, command: dict[str, Any]) -> NoReturn:
         os.environ.update(command["environment"])
         os.chdir(command["folder"])
         settings.reload()
+        if settings.flags.log_format == "json":
+            logging.get_logger()
         np.random.seed()  # else all tasks would draw the same numbers
         if command["program"] is None:
             serve()

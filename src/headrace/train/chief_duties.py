@@ -9,6 +9,7 @@ from typing import Any
 from headrace import logging
 from headrace.errors import AbortedError, DeadlineExceededError
 from headrace.ops.state import share
+from headrace.structured_logs import tell
 from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.train.chief_candidate import ChiefCandidate, Lease
 from headrace.train.declared_variables import DeclaredVariables, declared_in
@@ -204,7 +205,8 @@ class ChiefDuties(HookGroup):
             return
         if not holds:
             self._is_on_duty = False
-            logging.info("Another worker may have the chief's duties now.")
+            text = "Another worker may have the chief's duties now."
+            tell(logging.get_logger(), "chief_lost", text)
             return
         assert candidate is not None
         try:
@@ -253,7 +255,8 @@ class ChiefDuties(HookGroup):
                 finally:
                     graph.finalize()
             if not creator.has_restored:
-                logging.info("This worker takes over the chief's duties.")
+                text = "This worker takes over the chief's duties."
+                tell(logging.get_logger(), "chief_taken", text)
                 state = get_checkpoint_state(creator.checkpoint_dir)
                 if state is not None and creator.scaffold.saver is not None:
                     # Old ones are removed as if one chief had written all of them.

@@ -28,6 +28,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.embeddings import unpublished
 from headrace.ops.state import share
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
+from headrace.structured_logs import tell
 from headrace.train import checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint.reader import ATTEMPTS
@@ -392,7 +393,8 @@ class Saver:
         path = as_path(save_path)
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
-        logging.info("Restoring parameters from %s", path)
+        text = "Restoring parameters from %s"
+        tell(logging.get_logger(), "checkpoint_restored", text, path, fields={"path": path})
         self._run_restores(sess, path, [self.saver_def.restore_op_name])
 
     def restores_tasks(self, sess: Any, tasks: Collection[str]) -> bool:
@@ -404,7 +406,9 @@ class Saver:
 
     def restore_tasks(self, sess: Any, save_path: str, tasks: Collection[str]) -> None:
         """Restore only what lies on some tasks. Raises as `restore`."""
-        logging.info("Restoring %s from %s", ", ".join(map(short, sorted(tasks))), save_path)
+        what, told = ", ".join(map(short, sorted(tasks))), {"path": save_path}
+        log, text = logging.get_logger(), "Restoring %s from %s"
+        tell(log, "checkpoint_restored", text, what, save_path, fields=told)
         found = self._restores_of(sess)
         self._run_restores(sess, save_path, [n for t in sorted(tasks) for n in found.get(t, ())])
 

@@ -20,6 +20,7 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph_files.export_graph import graph_def_for_files
 from headrace.graph_files.graph_util import write_graph
+from headrace.structured_logs import tell
 from headrace.train.asynchronous_saver import AsynchronousSaver
 from headrace.train.basic_session_run_hooks import (
     SecondOrStepTimer,
@@ -262,7 +263,9 @@ class CheckpointSaverHook(SessionRunHook):
         return self._attempt(step, ended)
 
     def _announce(self, session: Any, step: int) -> None:
-        logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        text, told = "Saving checkpoints for %d into %s.", {"path": self._save_path}
+        log = logging.get_logger()
+        tell(log, "checkpoint_begun", text, step, self._save_path, step=step, fields=told)
         for listener in self._listeners:
             listener.before_save(session, step)
 
@@ -270,6 +273,8 @@ class CheckpointSaverHook(SessionRunHook):
         """Say that a checkpoint has been written; whether a listener asks to stop."""
         from headrace.graph.proto import SessionLog
 
+        text, told = "The checkpoint of step %d is complete.", {"path": self._save_path}
+        tell(logging.get_logger(), "checkpoint_saved", text, step, step=step, fields=told)
         self._summary_writer.add_session_log(
             SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=self._save_path), step
         )

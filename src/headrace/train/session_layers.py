@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace import logging
 from headrace.errors import AbortedError, CancelledError, UnavailableError
+from headrace.structured_logs import tell
 from headrace.train.coordinator import Coordinator
 from headrace.train.session_run_hook import (
     HookGroup,
@@ -262,11 +263,14 @@ class RecoverableSession(WrappedSession):
                 )
 
     def _renew(self, error: Exception) -> None:
-        logging.info(
+        tell(
+            logging.get_logger(),
+            "session_recovered",
             "An error was raised. This may be due to a preemption in a connected worker or "
             "parameter server. The current session will be closed and a new session will be "
             "created. Error: %s",
             error,
+            fields={"error": type(error).__name__},
         )
         self.close()
         self._sess = self._create()

@@ -42,6 +42,7 @@ from headrace.errors import (
 from headrace.executor.resources import ResourceHandle
 from headrace.ops.core.copied import CopiedResource
 from headrace.step.moved import MOVING, key_of
+from headrace.structured_logs import tell
 
 __all__ = ["MoveReport", "Moves"]
 
@@ -237,9 +238,13 @@ class Moves(Holding):
                 self._closed.wait(_PAUSE)
                 continue
             seconds = time.monotonic() - began
-            _log.info(
+            tell(
+                _log,
+                "variables_moved",
                 "%s: %d variables with %d bytes moved to %s in %.2f s, steps waited %.3f s",
                 *(self.task, len(made.keys), size, to, seconds, held),
+                task=self.task,
+                fields={"variables": len(made.keys), "bytes": size, "to": to, "seconds": seconds},
             )
             return MoveReport(tuple(sorted(made.keys)), size, seconds, held, attempts)
 

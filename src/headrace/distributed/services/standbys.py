@@ -43,6 +43,7 @@ from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.messages import unpack
 from headrace.errors import OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
+from headrace.structured_logs import tell
 
 __all__ = ["HostedServer", "Standbys"]
 
@@ -276,12 +277,14 @@ class Standbys:
         with self._hosts:
             self._hosted[task] = hosted
             self._hosts.notify_all()
-        _log.warning(
+        tell(
+            _log,
+            "copy_serves",
             "%s is served by %s from now on, at %s, until it is started again: %d variables",
-            task,
-            self.me[0],
-            hosted.address,
-            found,
+            *(task, self.me[0], hosted.address, found),
+            level=logging.WARNING,
+            task=self.me[0],
+            fields={"served": task, "address": hosted.address, "variables": found},
         )
         while not hosted.wait(1.0) and not self._stopped.is_set():
             pass

@@ -27,6 +27,7 @@ from headrace.distributed.wire.messages import unpack
 from headrace.distributed.worker.worker import Worker, WorkerFrames
 from headrace.executor.resources import ResourceStore
 from headrace.placement.devices import DeviceAttributes
+from headrace.structured_logs import tell
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -111,7 +112,9 @@ class Task:
     def on_lost(self, link: Link, reason: str) -> None:
         """A link is gone."""
         peer = link.peer.task
-        _log.info("Task %s lost %s: %s", self.me.task, peer, reason)
+        told = {"peer": peer, "reason": reason}
+        text = "Task %s lost %s: %s"
+        tell(_log, "peer_lost", text, *(self.me.task, peer, reason), task=self.me.task, fields=told)
         self.worker.peer_lost(peer, reason)
         self.steps.peer_lost(peer, reason)
         self.collectives.peer_lost(peer)

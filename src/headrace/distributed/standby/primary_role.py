@@ -22,6 +22,7 @@ from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.messages import pack
 from headrace.errors import OpError
+from headrace.structured_logs import tell
 
 __all__ = ["PrimaryRole"]
 
@@ -109,7 +110,9 @@ class PrimaryRole:
                     self.journal.gate(self.rules.is_gated)
                 elif self.rules.stage == "protected":
                     who = self.rules.view
-                    _log.info("%s: %s keeps a copy (%s)", self.task, who.standby, who.epoch)
+                    text = "%s: %s keeps a copy (%s)"
+                    said = (self.task, who.standby, who.epoch)
+                    tell(_log, "copy_complete", text, *said, task=self.task)
                 return
             whole = self._whole_at is not None and message.sequence >= self._whole_at
             if whole:
@@ -259,7 +262,9 @@ class PrimaryRole:
             self.journal.gate(self.rules.is_gated)
         if stage == "alone":
             self.journal.stop()
-            _log.warning("%s goes on without its copy: %s is lost", self.task, follower)
+            text = "%s goes on without its copy: %s is lost"
+            said, level = (self.task, follower), logging.WARNING
+            tell(_log, "copy_lost", text, *said, level=level, task=self.task)
         elif stage == "deposed":
             _log.error(
                 "%s was cut off, and %s serves in its place: this server stops. Start it again",

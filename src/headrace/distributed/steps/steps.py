@@ -28,6 +28,7 @@ from headrace.distributed.wire.messages import pack
 from headrace.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.executor.errands import Limit
 from headrace.partition.parts import Partition
+from headrace.structured_logs import tell
 
 if TYPE_CHECKING:
     from headrace.distributed.links.peers import Peers
@@ -189,7 +190,10 @@ class Steps:
         failure = tracker.error
         if failure is not None:
             text = "Step %016x failed after %.3f ms: %s: %s"
-            _log.info(text, number, took, type(failure).__name__, failure.message)
+            kind = type(failure).__name__
+            told = {"step_id": f"{number:016x}", "error": kind, "milliseconds": round(took, 3)}
+            said = (number, took, kind, failure.message)
+            tell(_log, "step_failed", text, *said, task=self.task, fields=told)
             raise failure
         _log.debug("Step %016x ended after %.3f ms", number, took)
         return tracker.results
