@@ -26,6 +26,7 @@ PROTO_DIRS = (
     SOURCE_ROOT / "headrace" / "graph" / "proto",
     SOURCE_ROOT / "headrace" / "graph" / "proto" / "boosted_trees",
     SOURCE_ROOT / "headrace" / "distributed" / "protocol",
+    SOURCE_ROOT / "headrace" / "operations",
 )
 
 

@@ -24,6 +24,7 @@ def show_status(address: str, cluster: bool) -> bool:
     """
     tasks, console = _asked(address, cluster), _console()
     console.print(_tasks(tasks))
+    console.print(_totals(tasks), highlight=False)
     _print_problems(console, tasks)
     for title, make in (
         ("Variables", _variables),
@@ -133,7 +134,8 @@ def resize(address: str, wanted: Mapping[str, int]) -> None:
 
 def _tasks(tasks: list[Any]) -> Table:
     table = Table(title="Tasks")
-    more = [name for name in ("membership", "copy") if any(getattr(t, name) for t in tasks)]
+    names = ("membership", "copy", "metrics_address")
+    more = [name for name in names if any(getattr(t, name) for t in tasks)]
     for name in ("task", "address", "up", "memory", "parts run", "version", *more):
         left = name in ("task", "address", *more)
         # In a narrow terminal a name goes on in the next line: half an address is of no use.
@@ -152,6 +154,14 @@ def _tasks(tasks: list[Any]) -> Table:
             *(getattr(task, name) for name in more),
         )
     return table
+
+
+def _totals(tasks: list[Any]) -> str:
+    steps, failed = sum(t.steps_ended for t in tasks), sum(t.steps_failed for t in tasks)
+    held = readable_bytes(sum(v.bytes for t in tasks for v in t.variables))
+    sent = readable_bytes(sum(link.bytes_out for t in tasks for link in t.links))
+    said = f"{steps} steps" + (f", {failed} of them failed" if failed else "")
+    return f"In all: {said}; {held} of variables; {sent} sent."
 
 
 def _variables(title: str, tasks: list[Any]) -> Table:

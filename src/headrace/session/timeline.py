@@ -44,7 +44,7 @@ class Timeline:
         slices: list[dict[str, Any]] = []
         for device in self._step_stats.dev_stats:
             pid = pids.setdefault(device.device, len(pids))
-            slices += [_slice(node, pid, device.device) for node in device.node_stats]
+            slices += [slice_of(node, pid, device.device) for node in device.node_stats]
         events: list[dict[str, Any]] = [
             {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": device}}
             for device, pid in pids.items()
@@ -60,7 +60,8 @@ class Timeline:
         return json.dumps({"traceEvents": events}, indent=1)
 
 
-def _slice(node: Any, pid: int, device: str) -> dict[str, Any]:
+def slice_of(node: Any, pid: int, device: str) -> dict[str, Any]:
+    """What a device did, from its NodeExecStats: a complete event of the process ``pid``."""
     label = _LABEL.fullmatch(node.timeline_label)
     op_type = label["type"] if label else ""
     args: dict[str, Any] = {"name": node.node_name, "op": op_type}

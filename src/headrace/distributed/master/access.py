@@ -11,10 +11,12 @@ from headrace.distributed.links.peers import RETRY_SECONDS, Peers, may_come
 from headrace.distributed.master.alone import AloneSteps
 from headrace.distributed.master.held_steps import HeldSteps, PlanHolder
 from headrace.distributed.master.machine import Farewells
+from headrace.distributed.master.next_trace import NextTrace
 from headrace.distributed.master.registrations import Registrations
 from headrace.distributed.membership.addresses import Addresses
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.steps import Steps
+from headrace.distributed.steps.tally import StepTally
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.wire.messages import pack
 from headrace.distributed.worker.worker import Worker
@@ -55,6 +57,9 @@ class ClusterAccess:
         #: Where variables are that were moved, as the record of the cluster says.
         self.moved = MovedVariables()
         self.registrations = Registrations()
+        #: Of the steps of all sessions.
+        self.tally = StepTally()
+        self.next_trace = NextTrace()
         self.held_steps = HeldSteps(task, self.moved, self.open_sessions)
         self.alone = AloneSteps(task, addresses, peers)
         self._ask_devices = ask_devices

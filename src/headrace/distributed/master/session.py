@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +14,8 @@ from headrace.distributed.master.access import ClusterAccess
 from headrace.distributed.master.machine import Membership
 from headrace.distributed.master.plans import ClusterPlan, MadePlan
 from headrace.distributed.master.site import ClusterSite
+from headrace.distributed.master.traces import gather
+from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps import part_def
 from headrace.distributed.steps.steps import RegisteredPlan, StepOptions
@@ -23,7 +26,7 @@ from headrace.distributed.wire.messages import pack
 from headrace.errors import AbortedError, CancelledError, OpError, UnavailableError
 from headrace.executor.errands import Limit
 from headrace.graph import devices as names
-from headrace.graph.proto import ConfigProto, GraphDef
+from headrace.graph.proto import ConfigProto, GraphDef, RunOptions
 from headrace.partition.functions import bodies_in
 from headrace.partition.parts import Part, Partition
 from headrace.placement.devices import DeviceAttributes
@@ -255,8 +258,28 @@ class MasterSession:
         """Run a step; returns what each task gave. See `Steps.run`."""
         self.check_open()
         self.steps += 1
-        options = StepOptions(self._find_again, limit, trace, self)
-        return self.master.steps.run(plan, feeds, options)
+        began, is_done = time.monotonic(), False
+        try:
+            if not trace and self.master.next_trace.is_wanted(len(plan.feeds)):
+                found = self._run_traced(plan, feeds, limit)
+            else:
+                options = StepOptions(self._find_again, limit, trace, self)
+                found = self.master.steps.run(plan, feeds, options)
+            is_done = True
+            return found
+        finally:
+            self.master.tally.add(time.monotonic() - began, failed=not is_done)
+
+    def _run_traced(
+        self, plan: RegisteredPlan, feeds: Sequence[Any], limit: Limit | None
+    ) -> dict[str, Any]:
+        """Run a step of which somebody else wants a trace."""
+        options = StepOptions(self._find_again, limit, RunOptions.FULL_TRACE, self)
+        asked, answer = time.time(), cpb.TraceResponse()
+        results = self.master.steps.run(plan, feeds, options)
+        answer.clocks.update(gather(answer.stats, self.task, asked, results))
+        self.master.next_trace.give(len(plan.feeds), answer)
+        return results
 
     def alone(
         self, keys: Mapping[str, Collection[str]], seconds: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.distributed.steps.results import PartResult
@@ -33,12 +33,27 @@ def run_traced(
     registered, results = plan.run_parts(feeds, limit, trace)
     if metadata is not None:
         metadata.Clear()
-        own = plan.session.task
-        for task, result in sorted(results.items()):
-            if result.stats is not None:
-                offset = 0.0 if task == own else clock_offset(asked, result)
-                _merge(metadata.step_stats, result.stats, offset)
+        gather(metadata.step_stats, plan.session.task, asked, results)
     return registered.assemble(feeds, results)
+
+
+def gather(
+    into: Any, own: str, asked: float, results: Mapping[str, PartResult]
+) -> dict[str, float]:
+    """Put what tasks have traced into one StepStats message, by the clock of the own task.
+
+    Args:
+        asked: when they were, in seconds since the epoch.
+
+    Returns:
+        How many seconds the clock of each task is ahead.
+    """
+    offsets = {}
+    for task, result in sorted(results.items()):
+        if result.stats is not None:
+            offsets[task] = 0.0 if task == own else clock_offset(asked, result)
+            _merge(into, result.stats, offsets[task])
+    return offsets
 
 
 def clock_offset(asked: float, result: PartResult) -> float:

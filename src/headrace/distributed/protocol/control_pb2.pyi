@@ -2,6 +2,7 @@
 from headrace.distributed.protocol import step_pb2 as _step_pb2
 from headrace.graph.proto import config_pb2 as _config_pb2
 from headrace.graph.proto import graph_pb2 as _graph_pb2
+from headrace.graph.proto import trace_pb2 as _trace_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -233,7 +234,7 @@ class SessionStatus(_message.Message):
     def __init__(self, session: _Optional[int] = ..., client: _Optional[str] = ..., steps: _Optional[int] = ..., plans: _Optional[int] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
-    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy", "membership")
+    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy", "membership", "steps_ended", "steps_failed", "step_seconds", "cpu_seconds", "epoch", "metrics_address")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -250,6 +251,12 @@ class TaskStatus(_message.Message):
     THREADS_FIELD_NUMBER: _ClassVar[int]
     COPY_FIELD_NUMBER: _ClassVar[int]
     MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
+    STEPS_ENDED_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FAILED_FIELD_NUMBER: _ClassVar[int]
+    STEP_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CPU_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    METRICS_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     problem: str
@@ -266,7 +273,13 @@ class TaskStatus(_message.Message):
     threads: _containers.RepeatedCompositeFieldContainer[ThreadStatus]
     copy: str
     membership: str
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ..., membership: _Optional[str] = ...) -> None: ...
+    steps_ended: int
+    steps_failed: int
+    step_seconds: float
+    cpu_seconds: float
+    epoch: int
+    metrics_address: str
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ..., membership: _Optional[str] = ..., steps_ended: _Optional[int] = ..., steps_failed: _Optional[int] = ..., step_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., epoch: _Optional[int] = ..., metrics_address: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
     __slots__ = ("tasks",)
@@ -513,3 +526,59 @@ class JoinedResponse(_message.Message):
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     groups: _containers.RepeatedCompositeFieldContainer[GroupDef]
     def __init__(self, groups: _Optional[_Iterable[_Union[GroupDef, _Mapping]]] = ...) -> None: ...
+
+class TraceRequest(_message.Message):
+    __slots__ = ("timeout", "least_tasks")
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    LEAST_TASKS_FIELD_NUMBER: _ClassVar[int]
+    timeout: float
+    least_tasks: int
+    def __init__(self, timeout: _Optional[float] = ..., least_tasks: _Optional[int] = ...) -> None: ...
+
+class TraceResponse(_message.Message):
+    __slots__ = ("stats", "clocks")
+    class ClocksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    STATS_FIELD_NUMBER: _ClassVar[int]
+    CLOCKS_FIELD_NUMBER: _ClassVar[int]
+    stats: _trace_pb2.StepStats
+    clocks: _containers.ScalarMap[str, float]
+    def __init__(self, stats: _Optional[_Union[_trace_pb2.StepStats, _Mapping]] = ..., clocks: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class DiagnoseRequest(_message.Message):
+    __slots__ = ("folder", "nonce")
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    folder: str
+    nonce: str
+    def __init__(self, folder: _Optional[str] = ..., nonce: _Optional[str] = ...) -> None: ...
+
+class DiagnoseResponse(_message.Message):
+    __slots__ = ("task", "host", "clock", "releases", "cores", "memory_bytes", "storage_problem")
+    class ReleasesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    RELEASES_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STORAGE_PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    host: str
+    clock: float
+    releases: _containers.ScalarMap[str, str]
+    cores: float
+    memory_bytes: int
+    storage_problem: str
+    def __init__(self, task: _Optional[str] = ..., host: _Optional[str] = ..., clock: _Optional[float] = ..., releases: _Optional[_Mapping[str, str]] = ..., cores: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., storage_problem: _Optional[str] = ...) -> None: ...

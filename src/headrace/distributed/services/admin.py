@@ -1,4 +1,4 @@
-"""A look at a running cluster, and its end: what `headrace status` and `shutdown` ask for."""
+"""A look at a running cluster, and its end: what the commands of `headrace` ask its tasks for."""
 
 from __future__ import annotations
 
@@ -69,6 +69,38 @@ def move(address: str, variables: Sequence[str], to: str, timeout: float = 60.0)
     """
     request = pb.MoveRequest(variables=variables, task=to, timeout=timeout)
     return _call(address, "Move", request, timeout + _SECONDS)
+
+
+def trace(address: str, timeout: float, least_tasks: int = 1) -> Any:
+    """The trace of the next step of a session of the task at ``host:port``.
+
+    Args:
+        timeout: seconds to wait for it.
+        least_tasks: steps that fewer tasks run are let through.
+
+    Returns:
+        A TraceResponse message.
+
+    Raises:
+        DeadlineExceededError: if no step ends in time.
+        UnavailableError: if nobody answers there.
+    """
+    request = pb.TraceRequest(timeout=timeout, least_tasks=least_tasks)
+    return _call(address, "Trace", request, timeout + _SECONDS)
+
+
+def diagnose(address: str, folder: str = "", nonce: str = "", timeout: float = _SECONDS) -> Any:
+    """What kind of process the task at ``host:port`` is, as a DiagnoseResponse message.
+
+    Args:
+        folder: in which there is a file ``nonce``; the task looks for it, and writes one beside it.
+
+    Raises:
+        UnavailableError: if nobody answers there.
+        UnimplementedError: if it is of an older release.
+    """
+    request = pb.DiagnoseRequest(folder=folder, nonce=nonce)
+    return _call(address, "Diagnose", request, timeout)
 
 
 def shutdown(address: str, cluster: bool = True) -> tuple[list[str], list[str]]:

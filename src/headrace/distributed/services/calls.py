@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.services.control import Handler
 from headrace.distributed.services.serving import Serving, device_message
-from headrace.distributed.services.status import task_status
+from headrace.distributed.services.status import statuses
 from headrace.errors import InvalidArgumentError, UnavailableError
 from headrace.graph.graph import Graph
 from headrace.graph.proto import GraphDef
@@ -167,13 +167,10 @@ class MasterService:
         return standbys.view(request)
 
     def _status(self, request: pb.StatusRequest) -> pb.StatusResponse:
-        standbys = self.server.standbys
-        if standbys is None:  # there is no task yet to tell of
+        if self.server.standbys is None:  # there is no task yet to tell of
             raise UnavailableError(None, None, "The server is still starting.")
-        own = task_status(self.server, request.parts, request.stacks)
-        response = pb.StatusResponse(tasks=[own])
-        for hosted in standbys.hosted:
-            response.tasks.append(task_status(hosted, request.parts, request.stacks))
+        own = statuses(self.server, request.parts, request.stacks)
+        response = pb.StatusResponse(tasks=own)
         if request.cluster:
             alone = pb.StatusRequest(parts=request.parts, stacks=request.stacks)
             answers, failed = self._others("Status", alone, (), _STATUS_SECONDS)

@@ -47,6 +47,7 @@ _METHODS: dict[str, tuple[Any, Any]] = {
     for name in (
         "CloseSession",
         "CreateSession",
+        "Diagnose",
         "Endpoint",
         "ExtendGraph",
         "Join",
@@ -60,6 +61,7 @@ _METHODS: dict[str, tuple[Any, Any]] = {
         "Shares",
         "Shutdown",
         "Status",
+        "Trace",
         "View",
     )
 }

@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import Any, Protocol
 
 from headrace.distributed.cluster.cluster_spec import split_address
-from headrace.distributed.links.peers import is_client
+from headrace.distributed.links.peers import Peers, is_client
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.security.throttled import Throttled
@@ -20,7 +20,7 @@ from headrace.distributed.transport.handshake import Refused, hello_of
 from headrace.errors import FailedPreconditionError, UnavailableError
 from headrace.settings import flags
 
-__all__ = ["Epochs", "ask_endpoint", "dial", "release"]
+__all__ = ["Epochs", "ask_endpoint", "check_only_one", "dial", "release"]
 
 _log = logging.getLogger("headrace.distributed")
 _complaints = Throttled(_log)
@@ -41,6 +41,24 @@ class Epochs(Protocol):
 def release() -> str:
     """That of Headrace, in this process."""
     return metadata.version("headrace")
+
+
+def check_only_one(asker: PeerInfo, me: PeerInfo, peers: Peers) -> None:
+    """Raise UnavailableError to a task whose name another one at another address has.
+
+    Each would end the connections of the other, as if it had been started again. It may try
+    again: the other one may be dead, and nobody has noticed yet.
+    """
+    other = peers.twin(asker)
+    if other is None:
+        return
+    text = (
+        f"Two tasks say that they are {asker.task}: one at {other.address}, which is connected "
+        f"to {me.task}, and one at {asker.address}. Give each task an index of its own, and all "
+        "the same description of the cluster."
+    )
+    _complaints.warning(("twin", asker.task, me.incarnation), "%s", text)
+    raise UnavailableError(None, None, text)
 
 
 def ask_endpoint(

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import logging
 import secrets
-import signal
 import threading
 import time
 import weakref
@@ -29,7 +28,6 @@ from headrace.distributed.membership.record import GONE, ClusterRecord
 from headrace.distributed.membership.voting import Accepted
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
-from headrace.distributed.security.throttled import Throttled
 from headrace.distributed.services.calls import MasterService
 from headrace.distributed.services.cluster_calls import ClusterCalls, ask_to_join, host_towards
 from headrace.distributed.services.control import PROTOCOL_VERSION, Controls, ControlServer, Handler
@@ -40,12 +38,16 @@ from headrace.distributed.services.definitions import (
     own_address,
     server_def,
 )
-from headrace.distributed.services.dialling import ask_endpoint, dial, release
+from headrace.distributed.services.dialling import ask_endpoint, check_only_one, dial, release
 from headrace.distributed.services.members import Members
+from headrace.distributed.services.metrics import MetricsServer
 from headrace.distributed.services.moved_record import MovedRecord
+from headrace.distributed.services.operation_calls import OperationCalls
 from headrace.distributed.services.serving import Found, device_message, device_of
 from headrace.distributed.services.shares import Shares
+from headrace.distributed.services.sigterm import on_sigterm
 from headrace.distributed.services.standbys import Standbys
+from headrace.distributed.services.status import statuses
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport import connect, grpc_pipe
 from headrace.distributed.transport.base import PeerInfo, Pipe
@@ -57,9 +59,9 @@ from headrace.graph.proto import ConfigProto, ServerDef
 from headrace.ops.state import share
 from headrace.placement.devices import DeviceAttributes, local_devices
 from headrace.settings import flags
+from headrace.structured_logs import tell, this_task
 
 _log = logging.getLogger("headrace.distributed")
-_complaints = Throttled(_log)
 
 #: Servers of this process by their address: sessions in it use them without a network.
 _local: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
@@ -99,11 +101,14 @@ class Server:
         start: begin at once.
         address: where a server listens that joins a cluster, as others find it. By default a free
             port of the address by which this machine reaches the cluster.
+        metrics_port: where Prometheus finds metrics, at the host of the server; 0 for any port that
+            is free. By default as ``HEADRACE_METRICS_PORT`` says: nowhere if it is not set.
 
     Raises:
         ValueError: if it is not clear which task of the cluster this is.
         TypeError: if the cluster is described by something else.
         UnavailableError: if the port is taken.
+        ImportError: if there is a port for metrics, and no package ``prometheus-client``.
         PermissionDeniedError: for an address that others can reach, without TLS and a token.
         AlreadyExistsError: if a task of the cluster that is joined has the index, and answers.
         FailedPreconditionError: if that cluster runs another release.
@@ -125,7 +130,11 @@ class Server:
         config: Any = None,
         start: bool = True,
         address: str | None = None,
+        metrics_port: int | None = None,
     ) -> None:
+        stated = int(flags.metrics_port) if flags.metrics_port else None
+        self._metrics_port = stated if metrics_port is None else metrics_port
+        self._metrics: MetricsServer | None = None
         #: The address of a task of the cluster that this is to join.
         self._contact = ""
         #: What the cluster was started with.
@@ -227,6 +236,7 @@ class Server:
             "Endpoint": self._describe,
             **self._service.handlers(),
             **ClusterCalls(self, self._service.wait_until_ready).handlers(),
+            **OperationCalls(self, self._service.wait_until_ready).handlers(),
             **self._shares.handlers(),
         }
         exchange = grpc_pipe.exchange_handler(self._adopt, self._security, lambda: self._me)
@@ -238,11 +248,28 @@ class Server:
             self._make_task(joined)
             undo.callback(self.task.close)
             self._listener = self._listen(host)
+            undo.callback(self._listener.close)
+            self._offer_metrics(host)
             undo.pop_all()
         self._started = True
         self._shares.changed(self.members.record)
         _local[self._address] = self
-        _log.info("Task %s listens at %s", self._task_name, self._address)
+        if not self._serves_copy:
+            this_task(self._task_name)
+        self._tell("server_started", "Task %s listens at %s", self._task_name, self._address)
+
+    def _offer_metrics(self, host: str) -> None:
+        if self._metrics_port is None or self._serves_copy:
+            return
+        self._metrics = MetricsServer(
+            host, self._metrics_port, self._security, lambda: statuses(self)
+        )
+        _log.info("Metrics of %s are at %s", self._task_name, self._metrics.address)
+
+    @property
+    def metrics_address(self) -> str:
+        """``host:port`` where Prometheus finds metrics; "" where there are none."""
+        return self._metrics.address if self._metrics is not None else ""
 
     def _join(self) -> Accepted:
         """Become a task of the cluster that the contact is in; returns its record."""
@@ -253,7 +280,8 @@ class Server:
         found = accepted_of(answer.chosen)
         self._first = ClusterSpec(answer.cluster)
         self._set_task(joined_def(self._server_def, answer.task, answer.cluster, found.record))
-        _log.info("%s joins the cluster of %s as %s", self._address, self._contact, answer.task)
+        text = "%s joins the cluster of %s as %s"
+        self._tell("task_joined", text, self._address, self._contact, answer.task)
         return found
 
     @property
@@ -291,13 +319,15 @@ class Server:
 
     def _cluster_changed(self, record: ClusterRecord) -> None:
         """There is a new record of the cluster."""
-        _log.info("Task %s knows epoch %d of its cluster", self._task_name, record.epoch)
+        text = "Task %s knows epoch %d of its cluster"
+        self._tell("cluster_changed", text, self._task_name, record.epoch, epoch=record.epoch)
         if self._started and self.members.is_back():
             step_threads.submit(self._come_back)
             return
         leaves = self.members.is_leaving()
         if leaves and not self.task.master.is_leaving:
-            _log.info("Task %s is to leave: its programs stop soon", self._task_name)
+            text = "Task %s is to leave: its programs stop soon"
+            self._tell("task_leaving", text, self._task_name)
         self.task.master.is_leaving = leaves
         self._standbys.changed()
         if self._started:
@@ -370,7 +400,7 @@ class Server:
 
         In the main thread SIGTERM stops the server while this waits.
         """
-        with _stop_on_sigterm(self):
+        with on_sigterm(self.ask_to_stop):
             # A wait without a limit could not be interrupted by signals on some systems.
             while not self._stopped.wait(1.0):
                 if self._is_done():
@@ -408,6 +438,8 @@ class Server:
             self._started = False
             _local.pop(self._address, None)
             _stopped.add(self._address)
+            if self._metrics is not None:
+                self._metrics.stop()
             self._shares.close()
             self._leave()
             self.members.close()
@@ -417,7 +449,11 @@ class Server:
             self._control.stop()
             self._controls.close()
             self.task.store.close()
-        _log.info("Task %s has stopped", self._task_name)
+        self._tell("server_stopped", "Task %s has stopped", self._task_name)
+
+    def _tell(self, event: str, text: str, *args: Any, **fields: Any) -> None:
+        told = {"address": self._address, **fields}
+        tell(_log, event, text, *args, task=self._task_name, fields=told)
 
     def wait(self, timeout: float) -> bool:
         """Whether it has stopped within so many seconds."""
@@ -482,7 +518,8 @@ class Server:
     def _describe(self, request: pb.EndpointRequest) -> pb.EndpointResponse:
         """Who this is, and where its data port is."""
         self._service.wait_until_ready()
-        self._check_only_one(PeerInfo(request.task, request.incarnation, request.address))
+        asker = PeerInfo(request.task, request.incarnation, request.address)
+        check_only_one(asker, self._me, self.task.peers)
         self.members.heard(request.epoch, request.address)
         endpoint = self._listener.endpoint
         return pb.EndpointResponse(
@@ -497,23 +534,6 @@ class Server:
             package_version=release(),
             epoch=self.members.epoch,
         )
-
-    def _check_only_one(self, asker: PeerInfo) -> None:
-        """Raise UnavailableError to a task whose name another one at another address has.
-
-        Each would end the connections of the other, as if it had been started again. It may try
-        again: the other one may be dead, and nobody has noticed yet.
-        """
-        other = self.task.peers.twin(asker)
-        if other is None:
-            return
-        text = (
-            f"Two tasks say that they are {asker.task}: one at {other.address}, which is connected "
-            f"to {self._task_name}, and one at {asker.address}. Give each task an index of its "
-            "own, and all the same description of the cluster."
-        )
-        _complaints.warning(("twin", asker.task, self.incarnation), "%s", text)
-        raise UnavailableError(None, None, text)
 
     def _adopt(self, pipe: Pipe, peer: PeerInfo) -> None:
         """A peer has connected through the port of the control plane."""
@@ -570,20 +590,6 @@ class Server:
             if not other:
                 raise
             return call(other, timeout)
-
-
-@contextlib.contextmanager
-def _stop_on_sigterm(server: Server) -> Any:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    # Not in this thread: it may hold the lock of the event that it waits for.
-    before = signal.signal(signal.SIGTERM, lambda *_: server.ask_to_stop())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @atexit.register

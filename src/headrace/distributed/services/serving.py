@@ -57,6 +57,10 @@ class Serving(Protocol):
         """``host:port``."""
 
     @property
+    def metrics_address(self) -> str:
+        """``host:port`` where Prometheus finds metrics; "" where there are none."""
+
+    @property
     def cluster(self) -> ClusterSpec:
         """All tasks that it was started with."""
 

@@ -18,6 +18,13 @@ from headrace.executor.resources import ResourceHandle
 from headrace.ops.core.copied import CopiedResource
 
 
+def statuses(server: Serving, parts: bool = False, stacks: bool = False) -> list[pb.TaskStatus]:
+    """The states of the tasks that a process serves: its own, and those whose copies it has."""
+    standbys = server.standbys
+    hosted = standbys.hosted if standbys is not None else ()
+    return [task_status(one, parts, stacks) for one in (server, *hosted)]
+
+
 def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> pb.TaskStatus:
     """The state of one task now.
 
@@ -25,6 +32,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         parts: also where the parts of steps are that run now; ``stacks``: what the threads do.
     """
     task = server.task
+    tally = task.master.tally
     status = pb.TaskStatus(
         task=task.me.task,
         address=server.address,
@@ -32,6 +40,12 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         uptime_seconds=time.monotonic() - server.began,
         memory_bytes=resident_bytes(),
         steps_run=task.worker.steps_run,
+        steps_ended=tally.ended,
+        steps_failed=tally.failed,
+        step_seconds=tally.seconds,
+        cpu_seconds=time.process_time(),
+        epoch=server.members.epoch,
+        metrics_address=server.metrics_address,
         package_version=metadata.version("headrace"),
         membership=_membership(server),
         copy=server.standbys.copy_stage if server.standbys is not None else "",
