@@ -5,6 +5,7 @@ Each subcommand imports what it needs when it runs.
 
 from __future__ import annotations
 
+import os
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import click
 
 from headrace.chaos.schedule import KINDS
 from headrace.cli.launch import launch_command
+from headrace.cli.operations import doctor_command, trace_command
 
 __all__ = ["main"]
 
@@ -191,16 +193,44 @@ def certs_command(output_dir: Path, hosts: tuple[str, ...], days: int, force: bo
 @click.option("--cluster/--one", default=True, help="All tasks of the cluster, or only this one.")
 @click.option("--steps", is_flag=True, help="Where the steps that run now are in each task.")
 @click.option("--stacks", is_flag=True, help="What each thread of the tasks does.")
-def status_command(address: str, cluster: bool, steps: bool, stacks: bool) -> None:
+@click.option("--watch", is_flag=True, help="What the tasks do in a second, until Ctrl-C.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    help="With --watch: seconds between two looks.",
+)
+@click.option("--count", type=click.IntRange(min=1), help="With --watch: end after so many looks.")
+def status_command(
+    address: str,
+    cluster: bool,
+    steps: bool,
+    stacks: bool,
+    watch: bool,
+    interval: float,
+    count: int | None,
+) -> None:
     """Show the tasks of a cluster: sessions, steps, variables with their bytes, and links.
 
     With --steps it shows where steps are instead: which operations run or wait, for how long, and
     which tensors have not come from whom; with --stacks the Python stacks of all threads.
 
+    With --watch it shows rates instead, again and again: steps, bytes of each link, memory, cores,
+    and tasks that are slower than others of their job. Where output is no terminal, each task has a
+    line each time.
+
     Exit status 1 means that a task did not answer.
     """
     from headrace.cli.cluster import show_positions, show_status
 
+    if watch:
+        from headrace.cli.watch import watch_cluster
+
+        if steps or stacks or not cluster:
+            raise click.UsageError("--watch shows rates of all tasks: leave out other options.")
+        watch_cluster(address, interval, count)
+        return
     if steps or stacks:
         answered = show_positions(address, cluster, steps, stacks)
     else:
@@ -251,16 +281,33 @@ def shutdown_command(address: str, cluster: bool) -> None:
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is the name of a module.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["plain", "json"]),
+    help="Of the loggers of TensorFlow and Headrace; HEADRACE_LOG_FORMAT does the same.",
+)
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run_command(as_module: bool, program: str, arguments: tuple[str, ...]) -> None:
+def run_command(
+    as_module: bool, log_format: str | None, program: str, arguments: tuple[str, ...]
+) -> None:
     """Run a program that imports TensorFlow 1.x on Headrace, unchanged.
 
     PROGRAM is run as `python PROGRAM ARGUMENTS` would run it; the exit status is the program's.
     """
+    from headrace import settings
     from headrace.launch.program import run_program
 
+    if log_format is not None:
+        os.environ["HEADRACE_LOG_FORMAT"] = log_format
+        settings.reload()
+        if log_format == "json":
+            from headrace import logging
+
+            logging.get_logger()
     run_program(program, arguments, as_module)
 
 
 main.add_command(launch_command)
+main.add_command(trace_command)
+main.add_command(doctor_command)
