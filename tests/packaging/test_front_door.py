@@ -61,6 +61,7 @@ def test_the_readme_lists_every_extra():
         "demo",
         "keras",
         "kubernetes",
+        "metrics",
         "lmdb",
         "security",
         "s3",
