@@ -15,9 +15,10 @@ from headrace.distributed.cluster.cluster_spec import join_address
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.errors import UnavailableError
+from headrace.settings import flags
 from headrace.structured_logs import counts, short_task
 
-__all__ = ["METRICS", "MetricsServer", "TaskMetric"]
+__all__ = ["METRICS", "MetricsServer", "TaskMetric", "metrics_port_of"]
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -196,6 +197,13 @@ METRICS: tuple[TaskMetric, ...] = (
 )
 
 
+def metrics_port_of(asked: int | None) -> int | None:
+    """Where a server offers metrics: as it was asked to, or as the settings say; None: nowhere."""
+    if asked is not None:
+        return asked
+    return int(flags.metrics_port) if flags.metrics_port else None
+
+
 class _Collector:
     """Makes what `prometheus_client` writes, each time somebody asks."""
 
@@ -266,6 +274,7 @@ class MetricsServer:
             ) from None
         #: ``host:port``.
         self.address = join_address(host, self._server.server_port)
+        _log.info("Metrics are at %s", self.address)
 
     def stop(self) -> None:
         """Take no more calls; then the port is free."""

@@ -40,7 +40,7 @@ from headrace.distributed.services.definitions import (
 )
 from headrace.distributed.services.dialling import ask_endpoint, check_only_one, dial, release
 from headrace.distributed.services.members import Members
-from headrace.distributed.services.metrics import MetricsServer
+from headrace.distributed.services.metrics import MetricsServer, metrics_port_of
 from headrace.distributed.services.moved_record import MovedRecord
 from headrace.distributed.services.operation_calls import OperationCalls
 from headrace.distributed.services.serving import Found, device_message, device_of
@@ -132,8 +132,7 @@ class Server:
         address: str | None = None,
         metrics_port: int | None = None,
     ) -> None:
-        stated = int(flags.metrics_port) if flags.metrics_port else None
-        self._metrics_port = stated if metrics_port is None else metrics_port
+        self._metrics_port = metrics_port_of(metrics_port)
         self._metrics: MetricsServer | None = None
         #: The address of a task of the cluster that this is to join.
         self._contact = ""
@@ -259,12 +258,9 @@ class Server:
         self._tell("server_started", "Task %s listens at %s", self._task_name, self._address)
 
     def _offer_metrics(self, host: str) -> None:
-        if self._metrics_port is None or self._serves_copy:
-            return
-        self._metrics = MetricsServer(
-            host, self._metrics_port, self._security, lambda: statuses(self)
-        )
-        _log.info("Metrics of %s are at %s", self._task_name, self._metrics.address)
+        port = self._metrics_port
+        if port is not None and not self._serves_copy:
+            self._metrics = MetricsServer(host, port, self._security, lambda: statuses(self))
 
     @property
     def metrics_address(self) -> str:
