@@ -36,3 +36,11 @@ def test_a_task_of_a_cluster_launches_no_other(monkeypatch, tmp_path):
     found = CliRunner().invoke(main, ["launch", "x.py"])
     assert found.exit_code == 1
     assert "TF_CONFIG is set: this process is a task of a cluster already" in found.output
+
+
+def test_a_script_whose_name_begins_as_an_option_does(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-x.py").touch()
+    found = CliRunner().invoke(main, ["launch", "-x.py", "--steps", "5"])
+    assert found.exit_code == 2
+    assert "If you mean the file -x.py, name it as ./-x.py, or write -- in front" in found.output

@@ -33,8 +33,30 @@ class _Range(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is not of the form MIN:MAX, as 2:8 is.", param, ctx)
 
 
+class _Launch(click.Command):
+    """Says what to do where a script's name begins as an option does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As a command does.
+
+        Raises:
+            click.UsageError: for arguments that do not fit.
+        """
+        script = next((a for a in args if a.startswith("-") and Path(a).is_file()), None)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if script is None:
+                raise
+            what = f"{error.message.rstrip('.')}. If you mean the file {script}"
+            text = f"{what}, name it as ./{script}, or write -- in front of it."
+            raise click.UsageError(text, ctx) from None
+
+
 @click.command(
-    "launch", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False}
+    "launch",
+    cls=_Launch,
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @click.option("--ps", default=0, show_default=True, help="Tasks that hold variables.")
 @click.option(
