@@ -350,6 +350,27 @@ def test_removed_keys_are_remembered_while_that_is_less_than_the_table(tmp_path,
     assert series.restore(20) == series.model
 
 
+def test_a_save_that_fails_takes_nothing_from_one_that_began_meanwhile(tmp_path, monkeypatch):
+    series, write = Series(tmp_path), table_files._write
+    series.assign(range(100), 2.0)
+    series.assign([7], 1.0)
+
+    def fails_late(*args):
+        during.setattr(table_files, "_write", write)
+        series.save(1)  # of another saver
+        raise tf.errors.ResourceExhaustedError(None, None, "no space left")
+
+    with monkeypatch.context() as during:
+        during.setattr(table_files, "_write", fails_late)
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            table_files.save(series.store, f"{tmp_path}/x{END}")
+    series.evict(2.0)
+    series.save(2)
+    assert series.header(2).after
+    assert series.restore(2) == series.model
+    assert 7 not in series.model
+
+
 def test_a_table_knows_its_latest_series_only(tmp_path):
     series = Series(tmp_path)
     series.assign(range(100), 1.0)
