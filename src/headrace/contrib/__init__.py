@@ -24,6 +24,7 @@ _MODULES = (
     "layers",
     "learn",
     "legacy_seq2seq",
+    "linear_optimizer",
     "lookup",
     "losses",
     "metrics",

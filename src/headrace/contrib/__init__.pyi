@@ -19,6 +19,7 @@ from headrace.contrib import image as image
 from headrace.contrib import layers as layers
 from headrace.contrib import learn as learn
 from headrace.contrib import legacy_seq2seq as legacy_seq2seq
+from headrace.contrib import linear_optimizer as linear_optimizer
 from headrace.contrib import lookup as lookup
 from headrace.contrib import losses as losses
 from headrace.contrib import metrics as metrics

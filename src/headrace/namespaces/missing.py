@@ -58,7 +58,6 @@ REASONS = {
     "contrib.learn.infer": "Estimator.predict and run_n do this",
     "contrib.learn.train": "Estimator.fit and tf.train.MonitoredTrainingSession do this",
     "contrib.learn.LogisticRegressor": "LinearClassifier and DNNClassifier tell two classes apart",
-    "contrib.learn.SVM": "binary_svm_head has its loss, for an Estimator of your own",
     "contrib.opt": "the optimizers are in tf.train, those for asynchronous training here; "
     "AdamOptimizer is near to LazyAdamOptimizer, but moves all rows of a table",
     "contrib.signal": "tf.signal has the Fourier and cosine transforms",

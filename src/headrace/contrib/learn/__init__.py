@@ -91,6 +91,7 @@ __getattr__, __dir__ = _lazy(
         ),
         "headrace.contrib.learn.metric_spec": ("MetricSpec",),
         "headrace.contrib.learn.model_fn": ("ModelFnOps",),
+        "headrace.contrib.learn.svm": ("SVM",),
         "headrace.estimator.placement": ("TaskType",),
         "headrace.train.basic_session_run_hooks": ("NanLossDuringTrainingError",),
     },

@@ -119,6 +119,8 @@ class SingleHead(Head):
 
     _scope = ""
     _problem = 0
+    #: The loss by its name in dual coordinate ascent, if that has it.
+    sdca_loss: str | None = None
 
     def __init__(
         self,
@@ -203,6 +205,11 @@ class SingleHead(Head):
             if mode == ModeKeys.PREDICT or labels is None:
                 return found, None
             return self._with_loss(found, features, labels, logits, bias, train_op_fn)
+
+    def examples(self, features: Any, labels: Any) -> tuple[Tensor, Any]:
+        """Labels as the loss takes them, and weights: None without a column of them."""
+        weights = example_weights(features, self.weight_column_name)
+        return self._labels(self._named(labels)), weights
 
     def _with_loss(
         self,

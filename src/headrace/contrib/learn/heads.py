@@ -39,6 +39,8 @@ class _RegressionHead(SingleHead):
     def __init__(self, link: Callable[[Any], Any], *arguments: Any) -> None:
         super().__init__(*arguments)
         self._link = link
+        if link is tf.identity:
+            self.sdca_loss = "squared_loss"
 
     def _labels(self, labels: Any) -> Tensor:
         if isinstance(labels, tf.SparseTensor):
@@ -63,6 +65,8 @@ class _BinaryLogisticHead(SingleHead):
     def __init__(self, thresholds: Any, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._thresholds = tuple(thresholds) if thresholds else (0.5,)
+        if self._loss is _logistic:
+            self.sdca_loss = "logistic_loss"
 
     def _predictions(self, logits: Tensor) -> dict[str, Any]:
         keys, both = PredictionKey, _two(logits)
@@ -209,6 +213,7 @@ class _MultiLabelHead(SingleHead):
 class _BinarySvmHead(SingleHead):
     _scope = "binary_svm_head"
     _problem = ProblemType.LOGISTIC_REGRESSION
+    sdca_loss = "hinge_loss"
 
     def _predictions(self, logits: Tensor) -> dict[str, Any]:
         keys = PredictionKey

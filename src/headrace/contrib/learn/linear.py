@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import headrace as tf
+from headrace.contrib.layers.feature_columns import OldFeatures
 from headrace.contrib.learn.estimators import Estimator
 from headrace.contrib.learn.heads import multi_class_head, regression_head
 from headrace.contrib.learn.model_fn import ModelFnOps
@@ -14,11 +15,14 @@ from headrace.contrib.learn.premade import (
     Classifier,
     Premade,
     Regressor,
+    are_old,
     feature_dict,
     linear_logits,
     make_optimizer,
     partitioner_of,
 )
+from headrace.estimator.canned.linear_sdca import LinearSDCA, sdca_step
+from headrace.feature_column.features import FeatureTransformationCache
 
 __all__ = ["LinearClassifier", "LinearEstimator", "LinearRegressor"]
 
@@ -32,6 +36,8 @@ def _model_fn(
 ) -> Callable[..., ModelFnOps]:
     def model_fn(features: Any, labels: Any, mode: str, config: Any) -> ModelFnOps:
         features = feature_dict(features)
+        if isinstance(optimizer, LinearSDCA):
+            return _sdca_ops(features, labels, mode, head, columns, optimizer)
         partitioner = partitioner_of(config, _SLICE)
         with tf.variable_scope(
             "linear", values=tuple(features.values()), partitioner=partitioner
@@ -56,6 +62,39 @@ def _model_fn(
     return model_fn
 
 
+def _sdca_ops(
+    features: Any, labels: Any, mode: str, head: Any, columns: Sequence[Any], optimizer: LinearSDCA
+) -> ModelFnOps:
+    loss_type = getattr(head, "sdca_loss", None)
+    if loss_type is None or head.logits_dimension != 1:
+        raise ValueError(
+            "SDCAOptimizer takes a head for two classes, or for one number; the head is "
+            f"{type(head).__name__.lstrip('_')} with {head.logits_dimension} logits."
+        )
+    cache: Any = OldFeatures(features)
+    with tf.variable_scope("linear", values=tuple(features.values())) as scope:
+        if are_old(columns):
+            logits, variables, bias = tf.contrib.layers.weighted_sum_from_feature_columns(
+                features, columns, 1, weight_collections=["linear"], scope=scope
+            )
+            variables["bias"] = [bias]
+        else:
+            variables, cache = {}, FeatureTransformationCache(features)
+            logits = tf.feature_column.linear_model(
+                features, columns, weight_collections=["linear"], cols_to_vars=variables
+            )
+
+        def train_op(loss: Any) -> Any:
+            examples = head.examples(features, labels)
+            step = tf.train.get_global_step()
+            return sdca_step(optimizer, variables, cache, features, examples, loss_type, step)
+
+        found: ModelFnOps = head.create_model_fn_ops(
+            features=features, mode=mode, labels=labels, train_op_fn=train_op, logits=logits
+        )
+        return found
+
+
 def _default(columns: Sequence[Any]) -> Any:
     return tf.train.FtrlOptimizer(min(_LEARNING_RATE, 1.0 / math.sqrt(len(columns))))
 
@@ -69,7 +108,8 @@ class LinearEstimator(Premade):
         model_dir, config, feature_engineering_fn: as for `tf.contrib.learn.Estimator`.
         weight_column_name: has no effect: the head knows of weights.
         optimizer: a `tf.train` optimizer, a function that makes one, or a name such as "Ftrl" with
-            learning rate 0.2; by default Ftrl with 1 / sqrt(columns) where that is less.
+            learning rate 0.2; by default Ftrl with 1 / sqrt(columns) where that is less. A
+            `tf.contrib.linear_optimizer.SDCAOptimizer` trains by dual coordinate ascent.
         gradient_clip_norm: limit of the global norm of the gradients.
 
     Raises:

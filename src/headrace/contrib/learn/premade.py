@@ -18,6 +18,7 @@ __all__ = [
     "Classifier",
     "Premade",
     "Regressor",
+    "are_old",
     "embedding_multipliers",
     "feature_dict",
     "input_layer",
@@ -55,14 +56,15 @@ def partitioner_of(config: Any, min_slice_size: int | None = None) -> Any:
     return tf.min_max_variable_partitioner(max_partitions=parts, **given)
 
 
-def _are_old(columns: Iterable[Any]) -> bool:
+def are_old(columns: Iterable[Any]) -> bool:
+    """Whether all columns are of `tf.contrib.layers`."""
     return all(isinstance(column, _OldColumn) for column in columns)
 
 
 def input_layer(features: Any, columns: Sequence[Any], collection: str, scope: Any) -> Tensor:
     """A network's first layer, of columns of `tf.contrib.layers` or `tf.feature_column`."""
     layer: Tensor
-    if _are_old(columns):
+    if are_old(columns):
         layer = tf.contrib.layers.input_from_feature_columns(
             features, columns, weight_collections=[collection], scope=scope
         )
@@ -76,7 +78,7 @@ def linear_logits(
 ) -> Tensor:
     """A linear model, of columns of `tf.contrib.layers` or `tf.feature_column`."""
     logits: Tensor
-    if not _are_old(columns):
+    if not are_old(columns):
         logits = tf.feature_column.linear_model(
             features, columns, units=units, weight_collections=[collection]
         )
@@ -172,7 +174,7 @@ class Premade(Estimator):
         return path
 
     def _parsing_spec(self) -> Any:
-        if _are_old(self._columns):
+        if are_old(self._columns):
             return tf.contrib.layers.create_feature_spec_for_parsing(self._columns)
         return tf.feature_column.make_parse_example_spec(self._columns)
 

@@ -8,12 +8,16 @@ from typing import Any
 
 import headrace as tf
 from headrace.estimator.canned.dnn import check_features, input_partitioner
+from headrace.estimator.canned.linear_sdca import LinearSDCA, sdca_step
 from headrace.estimator.canned.optimizers import optimizer_instance
 from headrace.estimator.estimator import Estimator
+from headrace.estimator.heads.binary import BinaryClassHead
 from headrace.estimator.heads.first_generation import classifier_head, regression_head
+from headrace.estimator.heads.regression import RegressionHead
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.run_config import RunConfig
 from headrace.estimator.spec import EstimatorSpec
+from headrace.feature_column.features import FeatureTransformationCache
 from headrace.graph import nest
 from headrace.graph.tensor import Tensor
 
@@ -96,6 +100,9 @@ def linear_model_fn(
     check_features(features)
     partitioner = input_partitioner(partitioner, config)
     with tf.variable_scope("linear", values=tuple(features.values()), partitioner=partitioner):
+        if isinstance(optimizer, LinearSDCA):
+            given = (features, labels, mode, head, feature_columns)
+            return _sdca_spec(*given, optimizer, sparse_combiner)
         logit_fn = linear_logit_fn_builder(head.logits_dimension, feature_columns, sparse_combiner)
         chosen = None
         if mode == ModeKeys.TRAIN:
@@ -112,6 +119,55 @@ def linear_model_fn(
         return spec
 
 
+def _sdca_loss(head: Any) -> str:
+    """The loss of a head, by its name in dual coordinate ascent.
+
+    Raises:
+        ValueError: for other heads than of two classes, or of one number.
+    """
+    plain = head.logits_dimension == 1 and getattr(head, "_loss_fn", None) is None
+    if plain and type(head) is BinaryClassHead:
+        return "logistic_loss"
+    if plain and type(head) is RegressionHead:
+        return "squared_loss"
+    raise ValueError(
+        "LinearSDCA takes a head for two classes, or for one number, without a loss_fn; the head "
+        f"is {type(head).__name__} with {head.logits_dimension} logits."
+    )
+
+
+def _sdca_spec(
+    features: Any,
+    labels: Any,
+    mode: str,
+    head: Any,
+    feature_columns: Sequence[Any],
+    optimizer: LinearSDCA,
+    sparse_combiner: str,
+) -> EstimatorSpec:
+    if sparse_combiner != "sum":
+        raise ValueError(f'sparse_combiner must be "sum" with LinearSDCA, not {sparse_combiner!r}.')
+    loss_type, variables = _sdca_loss(head), dict[Any, Any]()
+    logits = tf.feature_column.linear_model(features, feature_columns, cols_to_vars=variables)
+
+    def train(loss: Any) -> Any:
+        parts = head.create_loss(features, mode, logits, labels)
+        return sdca_step(
+            optimizer,
+            variables,
+            FeatureTransformationCache(features),
+            features,
+            (parts.processed_labels, parts.weights),
+            loss_type,
+            tf.train.get_or_create_global_step(),
+        )
+
+    spec: EstimatorSpec = head.create_estimator_spec(
+        features=features, mode=mode, labels=labels, logits=logits, train_op_fn=train
+    )
+    return spec
+
+
 def _default_optimizer(feature_columns: Sequence[Any]) -> Any:
     rate = min(_LEARNING_RATE, 1.0 / math.sqrt(len(feature_columns)))
     return tf.train.FtrlOptimizer(learning_rate=rate)
@@ -126,7 +182,8 @@ class LinearEstimator(Estimator):
         model_dir: where checkpoints and summaries are; a temporary directory if None.
         optimizer: a `tf.train` optimizer, a function that makes one, or one of "Adagrad", "Adam",
             "Ftrl", "RMSProp", "SGD" with learning rate 0.2. None is "Ftrl" with 1 / sqrt(columns)
-            where that is less.
+            where that is less. A `tf.estimator.experimental.LinearSDCA` trains by dual coordinate
+            ascent.
         config: a `tf.estimator.RunConfig`.
         partitioner: for weights; cuts those over 64 MiB by default.
         sparse_combiner: "sum", "mean" or "sqrtn": how weights of several categories are combined.

@@ -16,6 +16,7 @@ __getattr__, __dir__ = _lazy(
         "headrace.estimator.canned.dnn": ("dnn_logit_fn_builder",),
         "headrace.estimator.experimental.kmeans": ("KMeans",),
         "headrace.estimator.canned.linear": ("linear_logit_fn_builder",),
+        "headrace.estimator.canned.linear_sdca": ("LinearSDCA",),
         "headrace.estimator.callables": ("call_logit_fn",),
         "headrace.estimator.export.receivers": ("build_raw_supervised_input_receiver_fn",),
         "headrace.estimator.in_memory_evaluator": ("InMemoryEvaluatorHook",),

@@ -2,6 +2,7 @@
 from headrace.estimator.callables import call_logit_fn as call_logit_fn
 from headrace.estimator.canned.dnn import dnn_logit_fn_builder as dnn_logit_fn_builder
 from headrace.estimator.canned.linear import linear_logit_fn_builder as linear_logit_fn_builder
+from headrace.estimator.canned.linear_sdca import LinearSDCA as LinearSDCA
 from headrace.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from headrace.estimator.early_stopping import make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook
 from headrace.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook

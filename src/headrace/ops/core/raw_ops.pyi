@@ -2705,6 +2705,26 @@ class RawOps:
         value_dtype: _Type,
         name: str | None = None,
     ) -> Tensor: ...
+    def HeadraceDualAscent(
+        self,
+        dense: _Any,
+        owners: _Any,
+        columns: _Any,
+        values: _Any,
+        labels: _Any,
+        weights: _Any,
+        slots: _Any,
+        order: _Any,
+        duals: _Any,
+        dense_weights: _Any,
+        sparse_weights: _Any,
+        *,
+        loss: _Text,
+        l1: _Float | None = 0.0,
+        l2: _Float,
+        partitions: _Int | None = 1,
+        name: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
     def HeadraceForest(
         self,
         *,
