@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 
 import pytest
 
@@ -11,6 +12,9 @@ from headrace.graph.graph import default_graph_stack, default_session_stack
 from headrace.ops.core import registry
 from headrace.ops.core.build import apply_op
 from headrace.settings import flags
+
+#: Processes of the tests leave nothing in the user's cache.
+os.environ.setdefault("HEADRACE_COMPILATION_CACHE", "")
 
 #: Which ops a run of all tests executes; a store of objects for those that ask for it.
 pytest_plugins = ["op_record", "object_store"]

@@ -19,6 +19,10 @@ def _like(pattern: str, words: str) -> Any:
     return field(default="", metadata={"pattern": pattern, "words": words})
 
 
+#: Where the commands of Headrace let compiled programs be kept, unless the environment says.
+USERS_COMPILATION_CACHE = "~/.cache/headrace/compiled"
+
+
 @dataclass
 class Flags:
     """Settings for the whole process.
@@ -51,6 +55,8 @@ class Flags:
             line, from the level INFO on (docs/operations.md).
         metrics_port: where servers offer metrics to Prometheus, beside their own address; 0 takes
             a free port, "" offers none. Needs the extra ``metrics``.
+        compilation_cache: folder where compiled programs are kept for the next start; "" keeps
+            none (see executor.compilation_cache). `headrace launch` and `headrace demo` set it.
         first_worker_is_chief: whether Estimators take worker 0 for the chief in a cluster without
             one; in 1.x that was an error.
     """
@@ -73,6 +79,7 @@ class Flags:
     tf32: bool = False
     log_format: str = _one_of("plain", "json")
     metrics_port: str = _like("[0-9]{0,5}", "a port, or 0 for any that is free")
+    compilation_cache: str = ""
     first_worker_is_chief: bool = False
 
 

@@ -76,8 +76,12 @@ def demo_command(
     Exit status 1 means that a model missed its test accuracy, or that the cluster did not match
     the one process.
     """
+    from headrace import settings
     from headrace.cli.demo import Demo, run_demo
 
+    # The processes of its cluster have the same environment.
+    os.environ.setdefault("HEADRACE_COMPILATION_CACHE", settings.USERS_COMPILATION_CACHE)
+    settings.reload()
     demo = Demo(steps, output_dir, seed, picture, workers if cluster else 0, parameter_servers)
     if not run_demo(demo):
         raise SystemExit(1)

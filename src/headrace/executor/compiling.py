@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.executor.compile_notice import told_at_terminal
 from headrace.settings import flags
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ class Compilation(NamedTuple):
 def timed(program: Program, args: Any, compiles: Callable[[], Any]) -> Any:
     """Do what compiles a program for the first time: JAX then only starts to run it."""
     began, start = time.time(), clock()
-    results = compiles()
     region = program.region
+    with told_at_terminal(region.label):
+        results = compiles()
     region.compiled = Compilation(began, clock() - start)
     if region.compiled.seconds >= SLOW_SECONDS:
         _log.info(

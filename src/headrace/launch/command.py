@@ -15,6 +15,7 @@ from headrace.distributed.cluster.tf_config import VARIABLE
 from headrace.launch.hosts import Host, LocalHost
 from headrace.launch.job import LaunchJob
 from headrace.launch.script import knows_clusters, source_of
+from headrace.settings import USERS_COMPILATION_CACHE
 
 if TYPE_CHECKING:
     from headrace.launch.slurm import SlurmTask
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LaunchPlace", "run_in_slurm", "run_launch", "run_on_hosts"]
 
-#: Several processes share one accelerator: none may take all of its memory at once.
-_SHARED = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+#: Several processes share one accelerator: none may take all of its memory at once. And what one
+#: has compiled, the others and their next starts find.
+_SHARED = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "HEADRACE_COMPILATION_CACHE": USERS_COMPILATION_CACHE,
+}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 
 from headrace.errors import InternalError, InvalidArgumentError, OpError
+from headrace.executor.compilation_cache import use_compilation_cache
 from headrace.executor.ending import end_orderly
 from headrace.executor.errands import Limit
 from headrace.executor.failures import is_out_of_memory, out_of_memory
@@ -96,6 +97,7 @@ class ProcessEngine:
         self.store = ResourceStore() if store is None else store
         self.host = HostRunner()
         keep_freed_memory()
+        use_compilation_cache()
         self.devices = local_devices(config) if devices is None else devices
         self._options: dict[str, RegionOptions] = {}
         self._site = _ProcessSite(config, self.devices, self._lowered)
