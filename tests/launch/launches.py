@@ -22,6 +22,7 @@ import headrace as tf
 config = json.loads(os.environ["TF_CONFIG"])
 cluster = tf.train.ClusterSpec(config["cluster"])
 job, index = config["task"]["type"], config["task"]["index"]
+print("cluster", cluster.as_dict())
 server = tf.train.Server(cluster, job_name=job, task_index=index)
 if job == "ps":
     server.join()

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 
 import pytest
@@ -21,6 +22,9 @@ def test_a_cluster_trains_and_ends(launch):
         assert f"headrace: {task} is done" in errors
         assert run.log(task).endswith("end\n--- exit status 0 ---\n")
     assert "--- exit status 0 ---" in run.log("ps/0")
+    told = re.search("headrace: ps/0 is at (127.0.0.1:[0-9]+), for `headrace status`", errors)
+    assert told
+    assert told[1] in output
 
 
 @pytest.mark.slow
@@ -162,20 +166,26 @@ def test_scripts_that_end_at_once(launch, text, status, words):
         assert word in output + errors
 
 
-@pytest.mark.slow
-def test_a_plain_script_has_servers_of_the_launcher(launch):
+def test_a_plain_script_is_spread_over_the_workers(launch):
+    """Its variable is at a server of the launcher's own, and an update has the rows of both."""
     text = """
 import json, os
 import tensorflow as tf
+x = tf.placeholder(tf.float32, [None], name="x")
+w = tf.get_variable("w", initializer=0.0)
+train = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_mean(x * w))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train, {x: [1.0, 2.0, 3.0, 6.0]})
+    print(w.device, session.run(w))
 config = os.environ["TF_" + "CONFIG"]
-print("task", json.loads(config)["task"], os.environ["HEADRACE_DATA_" + "PARALLEL"])
-server = json.loads(config)["cluster"]["ps"][0]
-with tf.Session(f"grpc://{server}") as session:
-    print("found", [d.name for d in session.list_devices() if "CPU" in d.name])
+with tf.Session("grpc://" + json.loads(config)["cluster"]["ps"][0]) as session:
+    print("parts", [d.name for d in session.list_devices() if "CPU" in d.name])
 """
-    run = launch(text, "--ps", "1", "--workers", "1", "--sync", "script.py")
+    run = launch(text, "--ps", "1", "--workers", "2", "--sync", "script.py")
     status, output, errors = run.end()
     assert status == 0, output + errors
-    assert "[worker/0] task {'type': 'worker', 'index': 0} sync" in output
+    for index in range(2):
+        assert f"[worker/{index}] /job:ps/task:0 -3.0" in output
     assert "/job:ps/replica:0/task:0/device:CPU:0" in output
-    assert "[ps/0] task" not in output
+    assert "[ps/0] /job" not in output

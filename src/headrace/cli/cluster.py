@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.rule import Rule
 from rich.table import Table
 
 from headrace.distributed.services import admin
@@ -14,6 +15,8 @@ from headrace.errors import OpError
 
 #: Columns of what is no terminal: more than any row has.
 _UNCUT = 10_000
+#: Columns of a line that fills its row, wherever it goes.
+_RULE = 80
 
 
 def show_status(address: str, cluster: bool) -> bool:
@@ -50,7 +53,8 @@ def show_positions(address: str, cluster: bool, steps: bool, stacks: bool) -> bo
         console.print(table if table.row_count else "No step runs.")
     for task in tasks:
         for thread in task.threads:
-            console.rule(f"{short(task.task)}: {thread.name}", align="left")
+            rule = Rule(f"{short(task.task)}: {thread.name}", align="left")
+            console.print(rule, width=min(console.width, _RULE))
             console.print(thread.stack, markup=False, highlight=False)
     return not any(t.problem for t in tasks)
 

@@ -87,6 +87,9 @@ class Launcher:
             stack.enter_context(self._display)
             for task in self._rules.tasks:
                 self._place(task)
+            first, *others = self._launch.job.tasks
+            if others and first in self._placed:
+                self._say(f"{first} is at {self._address(first)}, for `headrace status`")
             self._watch.start()
             self._loop()
         if self._display.is_stuck:
@@ -131,13 +134,16 @@ class Launcher:
     def _do(self, instructions: Sequence[Instruction]) -> None:
         for one in instructions:
             if isinstance(one, Say):
-                self._display.say(one.text, one.is_problem)
-                self._logs.note(one.text)
+                self._say(one.text, one.is_problem)
             elif isinstance(one, SignalTask):
                 host = self._placed[one.task]
                 host.send(signal=str(one.task), number=int(one.number))
             else:
                 self._start(one)
+
+    def _say(self, text: str, is_problem: bool = False) -> None:
+        self._display.say(text, is_problem)
+        self._logs.note(text)
 
     def _start(self, start: StartTask) -> None:
         task, job = start.task, self._launch.job

@@ -48,6 +48,7 @@ _NEEDED = (
     "headrace.compat.older_python",
     "headrace.compat.tensorflow",
     "headrace.data",
+    "headrace.data_parallel.engine",
     "headrace.distributed.services.client",
     "headrace.distributed.services.server",
     "headrace.estimator",

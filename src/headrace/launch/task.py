@@ -14,9 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace import logging, settings
+from headrace import logging
+from headrace.data_parallel.start import begin
 from headrace.launch.processes import die_with_parent
 from headrace.launch.program import run_program
+from headrace.settings import flags, reload
 
 __all__ = ["become", "serve"]
 
@@ -51,13 +53,15 @@ def become(parent: int, output: int, command: dict[str, Any]) -> NoReturn:
         _connect(output)
         os.environ.update(command["environment"])
         os.chdir(command["folder"])
-        settings.reload()
-        if settings.flags.log_format == "json":
+        reload()
+        if flags.log_format == "json":
             logging.get_logger()
         np.random.seed()  # else all tasks would draw the same numbers
         if command["program"] is None:
             serve()
         else:
+            if flags.data_parallel:
+                begin()  # the import does it in a new process; here it was before the fork
             run_program(command["program"], command["arguments"], command["module"])
         status = 0
     except SystemExit as end:

@@ -154,6 +154,9 @@ def test_a_stuck_step_is_shown_with_where_it_waits(cluster, either):
         result = CliRunner().invoke(main, ["status", "--one", "--stacks", address])
         assert result.exit_code == 0, result.output
         assert "MainThread" in result.output
+        rules = [line for line in result.output.splitlines() if "─" in line]
+        assert rules
+        assert max(map(len, rules)) == 80  # in a pipe, too
         assert "test_status_and_traces.py" in result.output
         session.run(queue.enqueue(21.0))
         waiting.join(20)

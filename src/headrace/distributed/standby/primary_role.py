@@ -17,7 +17,7 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.changes import encoded
 from headrace.distributed.standby.journal import Journal
 from headrace.distributed.standby.rules import Primary
-from headrace.distributed.standby.views import AskWitness, Place, member_of, to_message
+from headrace.distributed.standby.views import AskWitness, Place, member_of, shown, to_message
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.messages import pack
@@ -35,7 +35,7 @@ _WITNESS_SECONDS = 2.0
 #: The last message of this server leaves within so many seconds.
 _FLUSH_SECONDS = 1.0
 #: Without a witness for so many seconds, the log says so.
-_NOTICE_SECONDS = 10.0
+_NOTICE_SECONDS = 30.0
 
 
 class PrimaryRole:
@@ -109,10 +109,7 @@ class PrimaryRole:
                     self.rules.released(message.epoch)
                     self.journal.gate(self.rules.is_gated)
                 elif self.rules.stage == "protected":
-                    who = self.rules.view
-                    text = "%s: %s keeps a copy (%s)"
-                    said = (self.task, who.standby, who.epoch)
-                    tell(_log, "copy_complete", text, *said, task=self.task)
+                    self._say_protected()
                 return
             whole = self._whole_at is not None and message.sequence >= self._whole_at
             if whole:
@@ -229,10 +226,16 @@ class PrimaryRole:
         if now - self._alone_since > _NOTICE_SECONDS:
             self._alone_since = math.inf
             _log.warning(
-                "%s has a copy, but updates do not wait for it: who serves is decided by a third "
-                "task, and no other one is connected",
+                "%s has a copy, but updates do not wait for it yet: who serves is decided by a "
+                "third task, a worker for instance, and no other one is connected",
                 self.task,
             )
+
+    def _say_protected(self) -> None:
+        level = logging.WARNING if self._alone_since == math.inf else logging.INFO
+        self._alone_since = 0.0
+        text, said = "%s: updates wait for its copy, %s", (self.task, shown(self._follower_at))
+        tell(_log, "copy_complete", text, *said, level=level, task=self.task)
 
     def _look_at_witness(self) -> None:
         now = time.monotonic()
@@ -263,13 +266,13 @@ class PrimaryRole:
         if stage == "alone":
             self.journal.stop()
             text = "%s goes on without its copy: %s is lost"
-            said, level = (self.task, follower), logging.WARNING
+            said, level = (self.task, shown(follower)), logging.WARNING
             tell(_log, "copy_lost", text, *said, level=level, task=self.task)
         elif stage == "deposed":
             _log.error(
                 "%s was cut off, and %s serves in its place: this server stops. Start it again",
                 self.task,
-                follower,
+                shown(follower),
             )
             self._stop.set()
             self._deposed()
@@ -278,7 +281,7 @@ class PrimaryRole:
         try:
             return self._ask(place, self.task, view, appoint)
         except OpError as error:
-            _log.info("The witness of %s, %s, does not answer: %s", self.task, place[0], error)
+            _log.info("The witness of %s, %s, does not answer: %s", self.task, shown(place), error)
             return None
 
     def _tell(self, message: pb.CopyRole) -> None:

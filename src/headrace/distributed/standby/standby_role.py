@@ -13,7 +13,7 @@ from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.changes import handle_of
 from headrace.distributed.standby.kept_values import KeptValues
 from headrace.distributed.standby.rules import Member, Standby
-from headrace.distributed.standby.views import AskWitness, Place, view_of
+from headrace.distributed.standby.views import AskWitness, Place, shown, view_of
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
@@ -183,7 +183,7 @@ class StandbyRole:
         try:
             self.rules.answered(self._ask(place, self.task, wanted, False))
         except OpError as error:
-            _log.info("The witness of %s, %s, does not answer: %s", self.task, place[0], error)
+            _log.info("The witness of %s, %s, does not answer: %s", self.task, shown(place), error)
         if self.rules.stage == "claiming" and self._is_dead(place):
             if primary_lives:
                 self.rules.give_up()

@@ -8,7 +8,7 @@ from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.standby.rules import Member, View
 
-__all__ = ["AskWitness", "Place", "member_of", "proposal", "to_message", "view_of"]
+__all__ = ["AskWitness", "Place", "member_of", "proposal", "shown", "to_message", "view_of"]
 
 #: A process and the address of its control plane.
 Place = tuple[Member, str]
@@ -39,6 +39,15 @@ def view_of(message: pb.ViewDef) -> View:
 def member_of(message: pb.MemberDef) -> Member:
     """The process of a message."""
     return message.task, message.incarnation
+
+
+def shown(place: Place | None) -> str:
+    """A process in a message for people.
+
+    >>> shown((("/job:ps/replica:0/task:1", 4853303022474001563), "10.0.0.2:2222"))
+    '/job:ps/replica:0/task:1 at 10.0.0.2:2222'
+    """
+    return "its process" if place is None else f"{place[0][0]} at {place[1]}"
 
 
 def proposal(task: str, view: View, appoint: bool) -> cpb.ViewRequest:
