@@ -14,6 +14,7 @@ from server_clusters import Cluster, eventually
 import headrace as tf
 from headrace.distributed.master import alone, held_steps, plans
 from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.services import holding
 from headrace.files.progress import note_progress, progress
 from headrace.train import save_ops
 from headrace.train.asynchronous_saver import AsynchronousSaver
@@ -246,13 +247,31 @@ def test_a_master_that_registers_while_others_are_asked_holds_its_steps(counting
     step.join()
 
 
-def test_a_hold_that_is_asked_for_twice_is_one(counting):
+def test_a_master_that_was_away_when_others_were_asked_breaks_the_hold(counting, monkeypatch):
+    """Its link comes back, and it knows nothing of it."""
+    counting.sessions[1].run(counting.steps[1])
+    peers, other = counting.cluster["ps", 0].task.peers, counting.cluster["worker", 1].task.me.task
+    known = peers.known
+
+    def run_alone() -> None:
+        with counting.cluster["worker", 0].task.master.alone.alone(KEYS, 5.0):
+            monkeypatch.setattr(peers, "known", known)
+
+    monkeypatch.setattr(peers, "known", lambda task: None if task == other else known(task))
+    with pytest.raises(tf.errors.AbortedError, match="lost a task whose steps it had held"):
+        run_alone()
+    counting.sessions[1].run(counting.steps[1])
+
+
+def test_a_hold_that_is_asked_for_twice_is_one(counting, monkeypatch):
     moves, answers = counting.moves(0), []
     source = counting.cluster["worker", 0].task.me
+    start = source.task, source.incarnation
     asks = [pb.HoldSteps(hold=7, keys=["c0"], seconds=s) for s in (20.0, 0.0)]
-    for ask in asks:
-        moves.steps_asked((source.task, source.incarnation), ask, answers.append)
-        assert eventually(lambda: len(answers) == 1)
+    moves.steps_asked(start, asks[0], answers.append)
+    assert eventually(lambda: len(answers) == 1)
+    monkeypatch.setattr(holding.step_threads, "submit", lambda call, *args: call(*args))
+    moves.steps_asked(start, asks[1], answers.append)
     assert moves._now.asked == 7
     moves.steps_asked((source.task, 0), pb.HoldSteps(hold=7, release=True), answers.append)
     assert [said.HasField("failure") for said in answers] == [False, False]

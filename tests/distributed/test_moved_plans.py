@@ -92,6 +92,26 @@ def test_a_plan_whose_variables_stay_is_kept() -> None:
             assert plans["a", "b"].registered.number != numbers["a", "b"]
 
 
+def test_the_end_of_one_move_leaves_what_was_made_for_another() -> None:
+    """A save holds steps of a plan, some variables of which are about to move, and is over."""
+    with tf.Graph().as_default(), with_cluster(ps=2, worker=1) as cluster:
+        with tf.device("/job:ps/task:0"):
+            a = tf.get_variable("a", [], initializer=tf.ones_initializer())
+        with tf.Session(cluster.target("worker")) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(a)
+            master = cluster.tasks["/job:worker/replica:0/task:0"].master
+            (opened,) = master.sessions()
+            plans = [p for p in opened.plans.values() if p.runs and "a" in p.variables]
+            moved = master.moved.now().with_more({"a"}, f"{PS}1")
+            for plan in plans:
+                plan.prepare(moved, 5)
+                plan.unprepare(6)
+                assert plan._ahead is not None
+                plan.unprepare(5)
+                assert plan._ahead is None
+
+
 def test_state_of_one_session_alone_does_not_move() -> None:
     config = tf.ConfigProto(isolate_session_state=True)
     with tf.Graph().as_default(), with_cluster(ps=2, worker=1) as cluster:

@@ -4,7 +4,8 @@ A step of a master adds its number to a set on one server, then on the other. On
 servers hold the steps of all masters as `moving.rules` says, one after the other; then it reads
 both sets, and asks whether steps were held for all of the time. Messages come in order, late or
 never: connections break, which each end notices in its own time. A step whose connection breaks
-fails, and may have changed one server alone.
+fails, and may have changed one server alone. Steps are held for nine seconds from when all were
+asked to, again and again, and masters let go after ten; who looks at a clock may be late.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from headrace.distributed.moving.rules import Giver
 
 SERVERS, MASTERS = ("ps0", "ps1"), ("worker0", "worker1", "worker2")
 SAVER = "saver"
+#: Steps are held so long (seconds) by a server, and by masters for one that says nothing more.
+SERVER_SECONDS, MASTER_SECONDS = 9.0, 10.0
 
 
 class Server:
@@ -25,7 +28,11 @@ class Server:
         self.hold: Giver | None = None
         self.number = 0
         self.told: set[str] = set()
+        self.absent: set[str] = set()
         self.is_broken = self.has_said = False
+        #: Who has not renewed yet, since when that is asked for, and until when all hold.
+        self.renewing: set[str] = set()
+        self.renewed_at = self.until = 0.0
 
 
 class Master:
@@ -33,7 +40,8 @@ class Master:
         self.step = 0
         #: On which servers its step was made.
         self.done: list[str] = []
-        #: The number of the hold of each server that holds its steps, and whether it has said so.
+        #: The number of the hold of each server that holds its steps, whether it has said so, and
+        #: since when.
         self.held: dict[str, list[Any]] = {}
 
 
@@ -55,10 +63,13 @@ class SimulatedSave:
         self.saved: list[tuple[set[int], set[int]]] = []
         self.given_up = self.ended = 0
         self.save: dict[str, Any] | None = None
+        self.now = 0.0
+        self.renewals = self.let_go = 0
 
     def run(self, events: int) -> SimulatedSave:
         kinds = [self.deliver] * 12 + [self.begin] * 3 + [self.work] * 4
-        kinds += [self.cut, self.notice, self.notice, self.time_is_up]
+        kinds += [self.cut, self.notice, self.notice]
+        kinds += [self.pass_time] * 3 + [self.renew] * 2
         for _ in range(events):
             self.random.choice(kinds)()
         return self
@@ -131,7 +142,12 @@ class SimulatedSave:
                 self.failed.add(number)
                 master.step = 0
         elif kind == "hold":
-            master.held[sender] = [number, False]
+            master.held.setdefault(sender, [number, False, self.now])
+        elif kind == "renew":
+            held = master.held.get(sender, [0])
+            if held[0] == number:
+                held[2] = self.now
+            self.send(name, sender, "renewed" if held[0] == number else "let go", number)
         elif kind == "end" and master.held.get(sender, [0])[0] == number:
             del master.held[sender]
         self.say_held(name)
@@ -149,36 +165,73 @@ class SimulatedSave:
         if kind == "add":
             server.data.add(number)
             self.send(name, sender, "added", number)
-        elif server.hold is not None and number == server.number:
+        elif server.hold is None or number != server.number:
+            return
+        elif kind == "held":
             server.hold.held((sender, 1))
+        else:
+            server.is_broken |= kind == "let go"
+            server.renewing.discard(sender)
+            self.renewed(server)
+
+    def renewed(self, server: Server) -> None:
+        if not server.renewing and not server.is_broken:
+            server.until = server.renewed_at + SERVER_SECONDS
+            self.renewals += 1
+
+    def renew(self) -> None:
+        """Who saves asks for more time."""
+        for name in self.save["held"] if self.save is not None else ():
+            server = self.servers[name]
+            if server.hold is None or server.renewing or not self.is_held(name):
+                continue
+            server.renewing, server.renewed_at = server.told - server.absent, self.now
+            for master in sorted(server.renewing):
+                if not self.send(name, master, "renew", server.number):
+                    server.is_broken = True
+
+    def is_held(self, name: str) -> bool:
+        """Whether steps were held until now."""
+        server = self.servers[name]
+        back = [m for m in server.absent if (name, m) not in self.unaware]
+        return not (server.is_broken or back) and self.now < server.until
 
     def hold(self, name: str) -> None:
         server = self.servers[name]
         self.number += 1
         server.hold, server.number = Giver(), self.number
-        server.told, server.is_broken = set(MASTERS), False
+        server.told, server.absent, server.is_broken = set(MASTERS), set(), False
+        server.renewing, server.until = set(), self.now + SERVER_SECONDS
         server.hold.prepare(())
         server.hold.hold((m, 1) for m in MASTERS)
         for master in MASTERS:
             if not self.send(name, master, "hold", server.number):
                 server.hold.lost((master, 1))
-                server.is_broken = True
+                server.absent.add(master)
 
     def release(self, name: str) -> bool:
         """Whether steps were held until now."""
         server = self.servers[name]
+        is_held = self.is_held(name)
         hold, server.hold = server.hold, None
         if hold is None or not hold.give_up():
             return False
         for master in MASTERS:
             self.send(name, master, "end", server.number)
-        return not server.is_broken
+        return is_held
 
-    def time_is_up(self) -> None:
-        """A server holds steps no longer."""
-        name = self.random.choice(SERVERS)
-        if self.random.random() < 0.1 and self.release(name):
-            self.ended += 1
+    def pass_time(self) -> None:
+        """Time passes; those who have held steps for long enough may notice."""
+        self.now += self.random.choice([0.1, 0.2, 0.5, 3.0])
+        for name, server in self.servers.items():
+            if server.hold is not None and self.now >= server.until and self.random.random() < 0.2:
+                self.release(name)
+                self.ended += 1
+        for master in self.masters.values():
+            for source, held in list(master.held.items()):
+                if self.now - held[2] > MASTER_SECONDS and self.random.random() < 0.5:
+                    del master.held[source]
+                    self.let_go += 1
 
     # -- who saves --------------------------------------------------------------------------------
 
@@ -198,6 +251,8 @@ class SimulatedSave:
             elif server.hold.is_closed:
                 save["held"].append(name)
                 save["asked"] = False
+        elif self.random.random() < 0.6:
+            pass  # it takes its time
         elif len(save["read"]) < 2:
             name = self.random.choice(SERVERS)
             save["read"][name] = set(self.servers[name].data)

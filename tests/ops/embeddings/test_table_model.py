@@ -11,6 +11,7 @@ from headrace.errors import (
     NotFoundError,
     UnknownError,
 )
+from headrace.files.progress import progress
 from headrace.graph import dtypes
 from headrace.ops.embeddings import table_files
 from headrace.ops.embeddings.first_rows import RowStart
@@ -200,7 +201,9 @@ def test_a_save_is_restored_into_another_number_of_parts(before, after, tmp_path
         mine = table_files.part_of(keys, before) == i
         path = table_files.file_name(prefix, "t", i, before)
         store.assign(keys[mine], values[mine])
+        begun = progress()
         table_files.save(store, path)
+        assert progress() >= begun + values[mine].nbytes // 2  # as float32
         store.evict(Eviction(norm_below=0.5))
         table_files.save_changes(store, path)
     wanted = {

@@ -64,6 +64,8 @@ class _Hold(HoldReason):
         self.source = source
         #: A master that held its steps was lost: it may let them go.
         self.is_broken = False
+        #: Masters that could not be told: if they come back they know nothing of it.
+        self.absent: set[MasterStart] = set()
         #: Masters that have not said yet that they hold them for longer, and since when they are
         #: asked to.
         self.renewing: set[MasterStart] = set()
@@ -131,8 +133,9 @@ class Holding:
         except PipeBroken:
             with self._changed:
                 reason.rules.lost(master)
-                if told.renew and isinstance(reason, _Hold):
-                    reason.is_broken = True
+                if isinstance(reason, _Hold):
+                    reason.is_broken |= told.renew and master not in reason.absent
+                    reason.absent.add(master)
                 self._changed.notify_all()
 
     def _registered(self, master: MasterStart, part: RegisteredPart) -> None:
@@ -278,7 +281,7 @@ class Holding:
 
     def _not_held(self, hold: _Hold | None) -> OpError | None:
         """Why steps were not held until now."""
-        if hold is not None and hold.is_broken:
+        if hold is not None and (hold.is_broken or any(map(self._is_there, hold.absent))):
             return AbortedError(None, None, f"{self.task} lost a task whose steps it had held.")
         if hold is not None and self.clock() < hold.until:
             return None
@@ -291,6 +294,10 @@ class Holding:
         )
         return DeadlineExceededError(None, None, text)
 
+    def _is_there(self, master: MasterStart) -> bool:
+        link = self._peers.known(master[0])
+        return link is not None and link.peer.incarnation == master[1]
+
     def _renew(self, asked: int) -> OpError | None:
         """Let masters hold their steps for longer; why they cannot be."""
         with self._changed:
@@ -300,7 +307,7 @@ class Holding:
                 return error
             if hold.renewing or not hold.rules.is_closed:
                 return None
-            masters = set(hold.told)
+            masters = hold.told - hold.absent
             hold.renewing, hold.renewed_at = set(masters), self.clock()
             hold.renewed()
         self._tell_all(hold, pb.MoveTold(stage=pb.MoveTold.HOLD, renew=True), masters)
