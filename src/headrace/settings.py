@@ -56,7 +56,7 @@ class Flags:
         metrics_port: where servers offer metrics to Prometheus, beside their own address; 0 takes
             a free port, "" offers none. Needs the extra ``metrics``.
         compilation_cache: folder where compiled programs are kept for the next start; "" keeps
-            none (see executor.compilation_cache). `headrace launch` and `headrace demo` set it.
+            none (see executor.compilation_cache). `headrace run`, `launch` and `demo` set it.
         first_worker_is_chief: whether Estimators take worker 0 for the chief in a cluster without
             one; in 1.x that was an error.
     """
@@ -119,3 +119,13 @@ def reload() -> None:
     now = _from_environment()
     for setting in fields(Flags):
         setattr(flags, setting.name, getattr(now, setting.name))
+
+
+def keep_compiled() -> None:
+    """Keep compiled programs for the next start, here and in processes that this one starts.
+
+    For processes that are Headrace's own: where the environment names a folder, or none by an
+    empty `HEADRACE_COMPILATION_CACHE`, that stays.
+    """
+    os.environ.setdefault("HEADRACE_COMPILATION_CACHE", USERS_COMPILATION_CACHE)
+    flags.compilation_cache = os.environ["HEADRACE_COMPILATION_CACHE"]

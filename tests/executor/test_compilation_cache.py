@@ -59,6 +59,16 @@ def test_the_next_process_finds_what_one_has_compiled_and_damage_is_dropped(tmp_
     assert all(changed[name] > entries[name] for name in entries)
 
 
+def test_headrace_run_keeps_in_the_users_cache_unless_told_otherwise(tmp_path, monkeypatch):
+    script = tmp_path / "script.py"
+    script.write_text("from headrace.settings import flags\nprint(repr(flags.compilation_cache))")
+    command = [sys.executable, "-m", "headrace", "run", str(script)]
+    monkeypatch.delenv("HEADRACE_COMPILATION_CACHE")
+    assert subprocess.check_output(command, text=True) == "'~/.cache/headrace/compiled'\n"
+    monkeypatch.setenv("HEADRACE_COMPILATION_CACHE", "")
+    assert subprocess.check_output(command, text=True) == "''\n"
+
+
 def _kept(folder: Path, name: str, content: bytes) -> Path:
     path = folder / f"{name}-cache"
     path.write_bytes(content)

@@ -79,9 +79,7 @@ def demo_command(
     from headrace import settings
     from headrace.cli.demo import Demo, run_demo
 
-    # The processes of its cluster have the same environment.
-    os.environ.setdefault("HEADRACE_COMPILATION_CACHE", settings.USERS_COMPILATION_CACHE)
-    settings.reload()
+    settings.keep_compiled()
     demo = Demo(steps, output_dir, seed, picture, workers if cluster else 0, parameter_servers)
     if not run_demo(demo):
         raise SystemExit(1)
@@ -302,6 +300,7 @@ def run_command(
     from headrace import settings
     from headrace.launch.program import run_program
 
+    settings.keep_compiled()
     if log_format is not None:
         os.environ["HEADRACE_LOG_FORMAT"] = log_format
         settings.reload()
