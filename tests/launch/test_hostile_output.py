@@ -70,6 +70,7 @@ def test_who_writes_for_ever_after_the_end_of_a_task_stops_nobody(task):
         b'{"event": "other"}\n',
         b'{"event": "host", "release": "1"}\n',
         b'{"event": "port", "port": true}\n',
+        b'{"event": "port", "port": 65536}\n',
         b'{"event": "output", "task": "worker/0"}\n',
         b'{"event": "output", "task": "worker/0", "lines": [5]}\n',
         b'{"event": "ended", "task": "worker/0"}\n',

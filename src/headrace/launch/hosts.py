@@ -106,8 +106,10 @@ def _event(line: bytes) -> dict[str, Any]:
         found = json.loads(line)
         fields = _EVENTS[found["event"]]
         lines = found.get("lines", ())
-        if all(type(found[name]) is kind for name, kind in fields.items()) and all(
-            isinstance(text, str) for text in lines
+        if (
+            all(type(found[name]) is kind for name, kind in fields.items())
+            and all(isinstance(text, str) for text in lines)
+            and 0 < found.get("port", 1) < 1 << 16
         ):
             return dict(found)
     except (ValueError, TypeError, KeyError, RecursionError):
