@@ -25,6 +25,7 @@ EVENTS: Final = {
     "cluster_changed": "a task knows a newer record of the cluster",
     "peer_lost": "a connection to another task is gone",
     "step_failed": "a step ended with an error",
+    "step_given_up": "a step ended by a deadline of its own, or with its session",
     "session_recovered": "a training loop makes its session anew after a task was lost",
     "variables_moved": "variables have moved to another task",
     "copy_complete": "another task keeps a copy of a server's variables",

@@ -22,6 +22,7 @@ from headrace.structured_logs import EVENTS
 from headrace.test.cluster import free_ports
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+SOON = tf.RunOptions(timeout_in_ms=20)
 
 
 def scrape(address, context=None):
@@ -58,10 +59,13 @@ def test_what_a_training_does_is_scraped(servers):
             sess.run(more.op, {"by:0": 1.0})
         with pytest.raises(tf.errors.InvalidArgumentError):
             sess.run(tf.reshape(tf.identity(weights), shape), {shape: [3, -1]})
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run(tf.FIFOQueue(1, tf.float32).dequeue(), options=SOON)
         at_ps, at_worker = scrape(ps.metrics_address), scrape(worker.metrics_address)
     mine = ("task", "worker/0")
     assert at_worker["headrace_steps_total", ("outcome", "ok"), mine] == 4
     assert at_worker["headrace_steps_total", ("outcome", "failed"), mine] == 1
+    assert at_worker["headrace_steps_total", ("outcome", "given_up"), mine] == 1
     assert 0 < at_worker["headrace_step_seconds_total", mine] < 100
     assert at_worker["headrace_sessions", mine] == 1
     own = ("task", "ps/0")

@@ -258,17 +258,18 @@ class MasterSession:
         """Run a step; returns what each task gave. See `Steps.run`."""
         self.check_open()
         self.steps += 1
-        began, is_done = time.monotonic(), False
+        began, problem = time.monotonic(), None
         try:
             if not trace and self.master.next_trace.is_wanted(len(plan.feeds)):
-                found = self._run_traced(plan, feeds, limit)
-            else:
-                options = StepOptions(self._find_again, limit, trace, self)
-                found = self.master.steps.run(plan, feeds, options)
-            is_done = True
-            return found
+                return self._run_traced(plan, feeds, limit)
+            options = StepOptions(self._find_again, limit, trace, self)
+            return self.master.steps.run(plan, feeds, options)
+        except BaseException as error:
+            problem = error
+            raise
         finally:
-            self.master.tally.add(time.monotonic() - began, failed=not is_done)
+            self.master.tally.add(time.monotonic() - began, problem)
+            problem = None  # its traceback has this frame
 
     def _run_traced(
         self, plan: RegisteredPlan, feeds: Sequence[Any], limit: Limit | None

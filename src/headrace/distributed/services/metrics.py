@@ -66,7 +66,8 @@ def _links(read: Callable[[Any], float]) -> Callable[[pb.TaskStatus], Iterable[S
 
 def _outcomes(status: pb.TaskStatus) -> Iterable[Sample]:
     failed = status.steps_failed
-    return [(("ok",), status.steps_ended - failed), (("failed",), failed)]
+    ok = status.steps_ended - failed
+    return [(("ok",), ok), (("failed",), failed), (("given_up",), status.steps_given_up)]
 
 
 _LINK = ("peer", "transport")
@@ -104,14 +105,15 @@ METRICS: tuple[TaskMetric, ...] = (
         "headrace_steps_total",
         "counter",
         ("outcome",),
-        "Steps of the sessions of this task that have ended: ok or failed.",
+        "Steps of the sessions of this task that have ended: ok, failed, or given_up (by their own "
+        "deadline, or with their session).",
         _outcomes,
     ),
     TaskMetric(
         "headrace_step_seconds_total",
         "counter",
         (),
-        "What these steps took together.",
+        "What those that are ok or failed took together.",
         _one(lambda s: s.step_seconds),
     ),
     TaskMetric(

@@ -42,6 +42,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         steps_run=task.worker.steps_run,
         steps_ended=tally.ended,
         steps_failed=tally.failed,
+        steps_given_up=tally.given_up,
         step_seconds=tally.seconds,
         cpu_seconds=time.process_time(),
         epoch=server.members.epoch,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.steps.results import PartResult
+from headrace.distributed.steps.tally import is_given_up
 from headrace.distributed.steps.tracker import StepTracker
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
@@ -193,7 +194,8 @@ class Steps:
             kind = type(failure).__name__
             told = {"step_id": f"{number:016x}", "error": kind, "milliseconds": round(took, 3)}
             said = (number, took, kind, failure.message)
-            tell(_log, "step_failed", text, *said, task=self.task, fields=told)
+            event = "step_given_up" if is_given_up(failure) else "step_failed"
+            tell(_log, event, text, *said, task=self.task, fields=told)
             raise failure
         _log.debug("Step %016x ended after %.3f ms", number, took)
         return tracker.results
