@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from tests.launch.kubernetes_rules import check, tasks
+from tests.launch.kubernetes_rules import check, pod_templates, tasks
 
 from headrace.distributed.cluster.tf_config import read_tf_config
 from headrace.launch import LaunchJob, Resources, TaskId, task_environment
@@ -25,6 +25,7 @@ JOBS = {
     "chief-alone": LaunchJob("train.py", ps=1, workers=1, chief=True),
     "standby": LaunchJob("train.py", ps=2, workers=2, replicas=1),
     "all-reduce": LaunchJob("pkg.train", workers=3, as_module=True),
+    "watched": LaunchJob("train.py", ps=2, workers=2, metrics_port=9100, log_format="json"),
     "sync": LaunchJob("train.py", ps=1, workers=3, mode="sync", backups=1),
 }
 
@@ -103,6 +104,22 @@ def test_arguments_reach_the_script_as_they_were(kind):
     for _, _, _, command in tasks(yaml.safe_load_all(text)):
         program = command[command.index("--") + 1 :]
         assert program == ["python", "-m", "headrace", "run", "my train.py", *arguments]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_prometheus_finds_the_metrics_of_each_pod(kind):
+    found = manifests(JOBS["watched"], options(kind=kind))
+    templates = [template for one in found for _, _, template, _ in pod_templates(one)]
+    assert len(templates) == 2
+    for template in templates:
+        (container,) = template["spec"]["containers"]
+        assert container["ports"][1] == {"name": "metrics", "containerPort": 9100}
+        assert {"name": "HEADRACE_METRICS_PORT", "value": "9100"} in container["env"]
+        assert {"name": "HEADRACE_LOG_FORMAT", "value": "json"} in container["env"]
+        assert template["metadata"]["annotations"] == {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": "9100",
+        }
 
 
 def test_a_killed_task_comes_back_under_its_name():

@@ -436,7 +436,13 @@ def _pod(
     if mounts:
         container["volumeMounts"], spec["volumes"] = mounts, volumes
     labels = {_INSTANCE: options.name, "app.kubernetes.io/component": role}
-    return {"metadata": {"labels": labels}, "spec": spec}
+    metadata: dict[str, Any] = {"labels": labels}
+    if job.metrics_port and role != EVALUATOR:
+        # A PodMonitor knows the port by its name, older set-ups of Prometheus read the annotations.
+        container["ports"].append({"name": "metrics", "containerPort": job.metrics_port})
+        scrape = {"scrape": "true", "port": str(job.metrics_port)}
+        metadata["annotations"] = {f"prometheus.io/{name}": v for name, v in scrape.items()}
+    return {"metadata": metadata, "spec": spec}
 
 
 def _entry(job: LaunchJob, options: KubernetesOptions, role: str) -> list[str]:

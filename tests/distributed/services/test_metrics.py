@@ -113,6 +113,11 @@ def test_a_port_that_is_taken_is_named():
             tf.train.Server({"worker": ["127.0.0.1:0"]}, metrics_port=port)
 
 
+def test_a_port_that_there_is_not_is_refused():
+    with pytest.raises(UnavailableError, match=r"metrics at 127.0.0.1:99999: .*0-65535"):
+        tf.train.Server({"worker": ["127.0.0.1:0"]}, metrics_port=99999)
+
+
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(ImportError, match=r"pip install 'headrace\[metrics\]'"):

@@ -266,13 +266,13 @@ class MetricsServer:
                 client_cafile=security.ca_file,
                 client_auth_required=security.encrypted,
             )
-        except OSError as error:
-            where = join_address(host, port)
+        except (OSError, OverflowError) as error:
+            where, why = join_address(host, port), getattr(error, "strerror", None) or error
             raise UnavailableError(
                 None,
                 None,
-                f"Cannot offer metrics at {where}: {error.strerror or error}. Give another port, "
-                "or 0 for any that is free.",
+                f"Cannot offer metrics at {where}: {why}. Give another port, or "
+                "0 for any that is free.",
             ) from None
         #: ``host:port``.
         self.address = join_address(host, self._server.server_port)
