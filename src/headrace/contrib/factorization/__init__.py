@@ -15,6 +15,7 @@ __getattr__, __dir__ = _lazy(
             "GmmAlgorithm",
             "gmm",
         ),
+        "headrace.contrib.factorization.wals_estimator": ("WALSMatrixFactorization",),
         "headrace.contrib.factorization.wals_model": ("WALSModel",),
         "headrace.estimator.canned.clustering": (
             "CLUSTERS_VAR_NAME",

@@ -4,6 +4,7 @@ from headrace.contrib.factorization.mixtures import DIAG_COVARIANCE as DIAG_COVA
 from headrace.contrib.factorization.mixtures import FULL_COVARIANCE as FULL_COVARIANCE
 from headrace.contrib.factorization.mixtures import GmmAlgorithm as GmmAlgorithm
 from headrace.contrib.factorization.mixtures import gmm as gmm
+from headrace.contrib.factorization.wals_estimator import WALSMatrixFactorization as WALSMatrixFactorization
 from headrace.contrib.factorization.wals_model import WALSModel as WALSModel
 from headrace.estimator.canned.clustering import CLUSTERS_VAR_NAME as CLUSTERS_VAR_NAME
 from headrace.estimator.canned.clustering import COSINE_DISTANCE as COSINE_DISTANCE

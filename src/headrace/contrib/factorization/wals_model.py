@@ -14,6 +14,8 @@ __all__ = ["WALSModel"]
 
 #: New factors, the op that stores them, the loss, what regularization adds, the sum of weights.
 Update = tuple[Tensor, Operation, Tensor, Tensor, Tensor]
+#: The last three of them.
+Losses = tuple[Tensor, Tensor, Tensor]
 
 
 class WALSModel:
@@ -36,8 +38,9 @@ class WALSModel:
         num_row_shards, num_col_shards: how many variables hold the factors.
         row_weights, col_weights: a number, one for each row or column, or a list of such for each
             shard; both None: observed entries weigh no more than others.
-        use_factors_weights_cache, use_gramian_cache: taken, without effect: a step reads what it
-            needs.
+        use_factors_weights_cache: taken, without effect: a step reads what it needs.
+        use_gramian_cache: whether products of all factors are those of the last
+            ``..._prep_gramian_op``, or each step makes them.
 
     Raises:
         ValueError: for sizes below 1, weights below 0, one weight None and the other not, and
@@ -113,15 +116,26 @@ class WALSModel:
             for i in (0, 1)
         ]
         square = [n_components, n_components]
+        self._is_prepared = use_gramian_cache
         self._gramians = [
             tf.Variable(tf.zeros(square), name=f"{name}_gramian", trainable=False) for name in names
         ]
         self._prepare = [
-            gramian.assign(
-                tf.add_n([tf.matmul(f, f, transpose_a=True) for f in factors]), read_value=False
-            )
-            for gramian, factors in zip(self._gramians, self._factors, strict=True)
+            gramian.assign(self._product(side), read_value=False)
+            for side, gramian in enumerate(self._gramians)
         ]
+
+    def _product(self, side: int) -> Tensor:
+        parts = [tf.matmul(f, f, transpose_a=True) for f in self._factors[side]]
+        product: Tensor = tf.add_n(parts)
+        return product
+
+    def _gramian(self, side: int) -> Tensor:
+        """The products of the components of all factors, ``[n_components, n_components]``."""
+        if not self._is_prepared:
+            return self._product(side)
+        prepared: Tensor = self._gramians[side].value()
+        return prepared
 
     @property
     def row_factors(self) -> list[Any]:
@@ -200,6 +214,22 @@ class WALSModel:
         """
         return self._update(1, sp_input, transpose_input)
 
+    def row_losses(self, sp_input: Any, transpose_input: bool = False) -> Losses:
+        """What `update_row_factors` says of the loss, of the sizes and of the weights.
+
+        Args:
+            sp_input, transpose_input: as there; nothing is stored.
+        """
+        return self._solve_and_compare(0, sp_input, transpose_input)[2]
+
+    def col_losses(self, sp_input: Any, transpose_input: bool = False) -> Losses:
+        """What `update_col_factors` says of them.
+
+        Args:
+            sp_input, transpose_input: as there; nothing is stored.
+        """
+        return self._solve_and_compare(1, sp_input, transpose_input)[2]
+
     def project_row_factors(
         self, sp_input: Any, transpose_input: bool = False, projection_weights: Any = None
     ) -> Tensor:
@@ -249,7 +279,7 @@ class WALSModel:
             factors,
             weights,
             values,
-            self._gramians[1 - side].value(),
+            self._gramian(1 - side),
             unobserved_weight=self._unobserved,
             regularization=self._regularization,
         )
@@ -257,24 +287,31 @@ class WALSModel:
         return new, ids, owners, factors, weights
 
     def _update(self, side: int, sp_input: Any, transposed: bool) -> Update:
+        new, ids, losses = self._solve_and_compare(side, sp_input, transposed)
+        with tf.control_dependencies([new]):
+            update = tf.group(*_store(self._factors[side], self._sizes[side], ids, new))
+        return new, update, *losses
+
+    def _solve_and_compare(
+        self, side: int, sp_input: Any, transposed: bool
+    ) -> tuple[Tensor, Tensor, Losses]:
+        """New factors, whose they are, and the losses with them."""
         own, other, values = _places(side, sp_input, transposed)
         weights: Any = self._weights[side]
         weights = None if weights is None else tf.concat([w.value() for w in weights], 0)
         new, ids, owners, factors, weights = self._solve(side, own, other, values, weights)
-        with tf.control_dependencies([new]):
-            update = tf.group(*_store(self._factors[side], self._sizes[side], ids, new))
         count = tf.cast(tf.maximum(tf.size(ids), 1), tf.float32)
         scale = self._sizes[side] / count
         found = tf.reduce_sum(tf.gather(new, owners) * factors, 1)
         squares = (self._unobserved + weights) * tf.square(values - found)
-        gramian = self._gramians[1 - side].value()
+        gramian = self._gramian(1 - side)
         everywhere = tf.reduce_sum(tf.matmul(new, gramian) * new)
         observed = tf.reduce_sum(squares - self._unobserved * tf.square(found))
         loss = scale * (observed + self._unobserved * everywhere)
         others = tf.trace(gramian)
         regularization = self._regularization * (scale * tf.reduce_sum(new * new) + others)
         all_weights = self._unobserved * self._sizes[0] * self._sizes[1]
-        return new, update, loss, regularization, all_weights + scale * tf.reduce_sum(weights)
+        return new, ids, (loss, regularization, all_weights + scale * tf.reduce_sum(weights))
 
 
 def _places(side: int, sp_input: Any, transposed: bool) -> tuple[Tensor, Tensor, Tensor]:
