@@ -36,13 +36,14 @@ class Places:
                 return self.moved[key]
         return self.of_device(handle.device)
 
-    def of_device(self, device: str) -> str:
-        """The task of a device, or the one that stands for it."""
+    @staticmethod
+    def of_device(device: str) -> str:
+        """The task that a device names, also where another one stands for it: what that has of its
+        own is not lost with it."""
         spec = DeviceSpec.from_string(device)
         if spec.job is None or spec.task is None:
             return spec.replace(device_type=None, device_index=None).to_string()
-        task = f"/job:{spec.job}/replica:{spec.replica or 0}/task:{spec.task}"
-        return self.moved.get(task, task)
+        return f"/job:{spec.job}/replica:{spec.replica or 0}/task:{spec.task}"
 
 
 def short(task: str) -> str:

@@ -344,6 +344,38 @@ def test_resize_says_how_many_servers_to_start(cluster):
     assert "needs at least one task of the job 'ps'" in result.output
 
 
+def test_what_another_one_stands_for_is_restored_beside_what_that_has(cluster, tmp_path):
+    servers = cluster(ps=2, worker=1)
+    with tf.Graph().as_default() as graph:
+        for index, name in enumerate(("stays", "lost")):
+            with tf.device(f"/job:ps/task:{index}"):
+                tf.get_variable(name, [3], initializer=tf.ones_initializer())
+        variables = tf.global_variables()
+        learn = [v.assign_add(tf.ones([3])) for v in variables]
+        saver = tf.train.Saver(sharded=True)
+        manager = manager_of(graph)
+        with tf.Session(servers.target("worker")) as session:
+            session.run(tf.global_variables_initializer())
+            saver.save(session, f"{tmp_path}/model")
+            session.run(learn)
+        servers["ps", 1].stop()
+        admin.resize(servers["ps", 0].address, {"ps": 1})
+        session = manager.restore_lost(servers.target("worker"), saver, str(tmp_path))
+        assert session is not None
+        with session:
+            assert [v[0] for v in session.run(variables)] == [2, 1]
+
+
+def manager_of(graph):
+    """Looks after the sessions of a graph that is complete."""
+    return tf.train.SessionManager(
+        local_init_op=tf.no_op(),
+        graph=graph,
+        ready_op=tf.report_uninitialized_variables(),
+        ready_for_local_init_op=tf.report_uninitialized_variables(tf.global_variables()),
+    )
+
+
 def test_a_server_that_is_lost_with_variables_of_others_costs_only_these(cluster, joined, tmp_path):
     """Where variables are counts, not what their devices say: others keep what they learned."""
     servers = cluster(ps=2, worker=1)
@@ -359,12 +391,7 @@ def test_a_server_that_is_lost_with_variables_of_others_costs_only_these(cluster
         learn.append(table.assign([7], tf.ones([1, 2]) * variables["a"][0]))
         rows = table.lookup([7])
         saver = tf.train.Saver(sharded=True)
-        manager = tf.train.SessionManager(
-            local_init_op=tf.no_op(),
-            graph=graph,
-            ready_op=tf.report_uninitialized_variables(),
-            ready_for_local_init_op=tf.report_uninitialized_variables(tf.global_variables()),
-        )
+        manager = manager_of(graph)
         newcomer = joined(servers["ps", 0])
         with tf.Session(servers.target("worker")) as session:
             session.run(tf.global_variables_initializer())
