@@ -53,14 +53,41 @@ def test_the_strategy_that_is_always_in_force_is_no_distribution(second):
         assert tf.Variable(1.0).device == "/job:ps/task:0"
 
 
-@pytest.mark.parametrize("method", ["fit", "train_on_batch"])
-def test_training_of_keras_is_refused(second, method):
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-    model.compile("sgd", "mse")  # as `model_to_estimator` needs it
-    message = (
-        rf"which cannot be where a model of Keras is trained by `{method}` {HERE}\. Train it in a "
-        r"session .*tf\.keras\.estimator\.model_to_estimator\(model\); or use a strategy of "
-        r"tf\.distribute, without HEADRACE_DATA_PARALLEL\."
-    )
-    with pytest.raises(RuntimeError, match=message):
-        getattr(model, method)([[1.0]], [[1.0]])
+def own_step():
+    class Own(tf.keras.Sequential):
+        def train_step(self, state, data):
+            raise NotImplementedError
+
+    return Own([tf.keras.layers.Dense(1)]), "sgd", []
+
+
+def clipped_by_all():
+    return plain_model(), tf.keras.optimizers.SGD(0.1, global_clipnorm=1.0), []
+
+
+def accumulated():
+    return plain_model(), tf.keras.optimizers.SGD(0.1, gradient_accumulation_steps=2), []
+
+
+def backed_up():
+    return plain_model(), "sgd", [tf.keras.callbacks.BackupAndRestore("backup")]
+
+
+def plain_model():
+    return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+
+KERAS = {
+    own_step: r"a model of Keras has its own `train_step` \(Own\)",
+    clipped_by_all: r"optimizer of a model of Keras has `global_clipnorm`, which needs all",
+    accumulated: r"optimizer of a model of Keras has `gradient_accumulation_steps`",
+    backed_up: r"is trained with the callback BackupAndRestore, by which the chief alone would",
+}
+
+
+@pytest.mark.parametrize("make", KERAS)
+def test_what_fit_cannot_share_is_refused(second, make):
+    model, optimizer, callbacks = make()
+    model.compile(optimizer, "mse")
+    with pytest.raises(RuntimeError, match=rf"which cannot be where .*{KERAS[make]}.* {HERE}\. "):
+        model.fit([[1.0]], [[1.0]], callbacks=callbacks)

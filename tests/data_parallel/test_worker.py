@@ -7,6 +7,8 @@ import pytest
 import headrace as tf
 from headrace.data_parallel import start
 from headrace.data_parallel.mode import ParallelMode
+from headrace.data_parallel.state import state_of
+from headrace.data_parallel.steps import needed
 from headrace.data_parallel.worker import ScriptWorker
 from headrace.ops.state import share
 from headrace.settings import flags
@@ -81,3 +83,12 @@ def test_not_if_a_training_step_was_built_for_all(second):
     tf.train.GradientDescentOptimizer(0.1).minimize(tf.Variable(1.0) * 2.0)
     with pytest.raises(RuntimeError, match=r"it makes a tf\.train\.Server, with"):
         tf.train.Server(second.cluster, "worker", 1, start=False)
+
+
+def test_the_count_of_updates_begins_without_one(second):
+    x = tf.placeholder(tf.float32, [None])
+    loss = tf.reduce_mean(x * tf.Variable(1.0))
+    tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_or_create_global_step())
+    (update,) = state_of(tf.get_default_graph()).updates
+    assert x.op in needed([update.op], set())
+    assert x.op not in needed([update.begin], set())

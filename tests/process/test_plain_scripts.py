@@ -1,5 +1,6 @@
 """Scripts that know nothing of clusters, run by the workers of one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,36 @@ def test_an_estimator(tmp_path, mode, servers):
     assert second == first
     expected = alone(SCRIPTS / "estimator.py", one)
     assert numbers(first) == pytest.approx(numbers(expected), rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "servers"), [("sync", 2), ("all-reduce", 0)])
+@pytest.mark.parametrize("args", [[], ["sum"], ["dataset"]], ids=["arrays", "sum", "dataset"])
+def test_fit_of_keras(tmp_path, mode, servers, args):
+    one, many = folders(tmp_path)
+    launched = Launched(SCRIPTS / "keras_fit.py", mode, many, servers=servers, args=args)
+    first, second = launched.outputs()
+    assert numbers(second) == pytest.approx(numbers(first), rel=1e-6)
+    expected = alone(SCRIPTS / "keras_fit.py", one, args)
+    assert numbers(first) == pytest.approx(numbers(expected), rel=2e-4, abs=1e-6)
+    names = {path.name for path in many.iterdir()}
+    assert names == {path.name for path in one.iterdir()}
+    assert len(list((many / "events" / "train").iterdir())) == 1
+    assert len((many / "log.csv").read_text().splitlines()) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "workers"), [("async", 2), ("sync:1", 3)])
+def test_fit_of_keras_by_workers_that_do_not_wait_for_all(tmp_path, mode, workers):
+    one, many = folders(tmp_path)
+    args = ["long"]
+    launched = Launched(SCRIPTS / "keras_fit.py", mode, many, workers=workers, args=args)
+    outputs = launched.outputs()
+    error = evaluated(alone(SCRIPTS / "keras_fit.py", one, args))
+    for output in outputs:
+        assert evaluated(output) < max(3 * error, 0.5)
+
+
+def evaluated(text):
+    """What `evaluate` gave at the end."""
+    return float(re.findall(r"evaluated (.*)", text)[-1])

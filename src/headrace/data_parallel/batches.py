@@ -127,7 +127,7 @@ def _check_fixed(feeds: Sequence[Tensor], shared: Sequence[int], step: ScriptSte
             f"{where(sparse[0].op)} is fed a SparseTensor, whose rows cannot be shared out to "
             "workers. Read sparse examples with a tf.data.Dataset.",
         )
-    if shared:
+    if shared or not step.state.own.isdisjoint(feeds):
         return
     fixed = [t for t in feeds if t.dims]
     if any(_differs(op, bool(fixed)) for op in step.examples()):

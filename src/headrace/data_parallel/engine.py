@@ -11,6 +11,7 @@ from headrace.data_parallel.hooks import begin_own
 from headrace.data_parallel.inputs import shard_inputs
 from headrace.data_parallel.state import SharedUpdate, state_of
 from headrace.data_parallel.steps import ScriptStep
+from headrace.data_parallel.traffic import settle
 from headrace.data_parallel.turns import Turns
 from headrace.data_parallel.worker import ScriptWorker
 from headrace.errors import OpError, OutOfRangeError
@@ -61,6 +62,7 @@ class ScriptEngine:
         state = state_of(self.graph)
         with unlocked(self.graph):
             shard_inputs(self.graph, state, self.job.worker, self.job.workers, self.job.seed)
+            settle(state, self.job.servers)
         step = ScriptStep(request, state)
         if step.updates:
             return TrainingPlan(self, step)

@@ -75,7 +75,7 @@ def follow(state: GraphState, grads: Sequence[Any]) -> Trail:
     by_hand = []
     for grad in grads:
         value = values_of(grad)
-        if not isinstance(value, Tensor):
+        if not isinstance(value, Tensor) or value in state.own:
             continue
         own, between = _back(state, value)
         calls.update(dict.fromkeys(own))

@@ -7,16 +7,16 @@ from typing import Any
 from weakref import WeakSet
 
 from headrace.data_parallel.state import state_of
+from headrace.data_parallel.traffic import size_of
 from headrace.graph import devices
 from headrace.graph.graph import Graph, get_default_graph
 from headrace.graph.keys import GraphKeys
+from headrace.graph.tensor import Operation
 from headrace.ops.state import share
 from headrace.train.device_setter import replica_device_setter
 
 __all__ = ["ScriptPlacement", "Smallest"]
 
-#: What a variable without a known shape is taken for; bytes.
-_UNKNOWN = 1 << 20
 #: A variable costs a server a little, however small it is: messages and memory. Bytes.
 _LEAST = 1 << 10
 
@@ -24,8 +24,8 @@ _LEAST = 1 << 10
 class Smallest:
     """Chooses the server that has the fewest bytes of variables so far.
 
-    A step brings a dense variable to each worker and takes its gradient back, so the bytes that a
-    server has are also those that it moves. Servers with equal loads take turns.
+    It does so when a variable is made; `traffic` looks again when the steps are known. Servers with
+    equal loads take turns.
 
     >>> import headrace as tf
     >>> smallest = Smallest(2)
@@ -38,14 +38,14 @@ class Smallest:
 
     def __call__(self, op: Any) -> int:
         chosen = min(range(len(self._bytes)), key=self._bytes.__getitem__)
-        self._bytes[chosen] += _LEAST + _size(op)
+        self._bytes[chosen] += _LEAST + size_of(op)
         return chosen
 
 
-def _size(op: Any) -> int:
-    shape, dtype = op.attrs.get("shape"), op.attrs.get("dtype")
-    count = shape.num_elements() if shape is not None else None
-    return _UNKNOWN if count is None or dtype is None else int(count * dtype.size)
+def _noted(graph: Graph, op: Any, server: int) -> int:
+    if isinstance(op, Operation):
+        state_of(graph).placed[op] = server
+    return server
 
 
 class ScriptPlacement:
@@ -64,10 +64,11 @@ class ScriptPlacement:
         """Have operations of a new graph placed."""
         if share.current() is None or type(graph) is not Graph:
             return  # a function body is where its call is
+        smallest = Smallest(self._servers)
         setter = replica_device_setter(
             ps_tasks=self._servers,
             worker_device=self._worker,
-            ps_strategy=Smallest(self._servers),
+            ps_strategy=lambda op: _noted(graph, op, smallest(op)),
         )
         graph._devices.decide_by(setter or self._on_worker)
         self.graphs.add(graph)

@@ -61,6 +61,9 @@ class GraphState:
         sharded: training steps and iterators whose input has been shared out.
         said: operations that something was said of.
         gradients: which call of `tf.gradients` made which tensor.
+        placed: variables that were put on servers by size, by their handles, and where.
+        is_settled: whether it has been looked at once more where they are.
+        own: placeholders for what each worker has computed by itself.
     """
 
     container: str
@@ -69,6 +72,9 @@ class GraphState:
     sharded: set[Operation] = field(default_factory=set)
     said: set[Operation] = field(default_factory=set)
     gradients: dict[Tensor, GradientCall] = field(default_factory=dict)
+    placed: dict[Operation, int] = field(default_factory=dict)
+    is_settled: bool = False
+    own: set[Tensor] = field(default_factory=set)
 
 
 _numbers = itertools.count()

@@ -24,13 +24,14 @@ class ScriptStep:
     """One kind of step of a script, as all workers are to run it.
 
     Attributes:
+        state: of its graph.
         updates: of those that it runs, what `apply_gradients` made.
         writes: operations by which it changes shared variables otherwise.
         ops: all operations that it needs, those of function bodies apart.
     """
 
     def __init__(self, request: PlanRequest, state: GraphState) -> None:
-        self.request, self._state = request, state
+        self.request, self.state = request, state
         fed = set(request.feeds)
         self.ops = needed([*(t.op for t in request.fetches if t not in fed), *request.targets], fed)
         self.updates = [u for u in state.updates if u.op in self.ops]
@@ -86,7 +87,7 @@ class ScriptStep:
         return any(self._is_shared(t) for t in changed)
 
     def _is_shared(self, tensor: Tensor) -> bool:
-        return tensor.op.type == "VarHandleOp" and tensor.op not in self._state.local
+        return tensor.op.type == "VarHandleOp" and tensor.op not in self.state.local
 
 
 def _changed(op: Operation) -> list[Tensor]:

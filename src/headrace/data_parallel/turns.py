@@ -107,6 +107,21 @@ class Turns:
         self._tell(0)
         return result
 
+    def meet(self, seconds: float = 60.0) -> None:
+        """Wait until all workers have come here, but for no longer than so many seconds."""
+        self._steps += 1
+        looks = int(seconds / _PAUSE)
+        while looks and min(self._numbers()[1:], default=0) < self._steps:
+            self._tell(1 + self._worker)  # once the chief has made the numbers
+            looks -= 1
+            self._pause(_PAUSE)
+        if not looks:
+            logging.warning(
+                "Not all workers have come to this end or begin of a training; this one goes on."
+            )
+        if self.is_chief:
+            self._tell(0)
+
     def _numbers(self) -> list[int]:
         if not self._session.run(self._ready):
             if not self.is_chief:

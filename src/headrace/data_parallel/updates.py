@@ -87,8 +87,10 @@ def _by_itself(workers: int, asked: _Asked) -> SharedUpdate:
     if global_step is None:
         return SharedUpdate(optimizer.apply_gradients(pairs, None, name))
     done = optimizer.apply_gradients(pairs, None, f"{asked.step_name}_update")
-    with graph.colocate_with(global_step), graph.control_dependencies([done]):
+    # Its first value must not wait for a step.
+    with graph.colocate_with(global_step), graph.control_dependencies(None):
         counter = _counter("data_parallel/steps_of_workers")
+    with graph.colocate_with(global_step), graph.control_dependencies([done]):
         count = counter.assign_add(convert_to_tensor(1, dtypes.int64))
         left = raw.FloorMod(count, convert_to_tensor(workers, dtypes.int64))
         more = raw.Cast(raw.Equal(left, 0), DstT=global_step.dtype.base_dtype)

@@ -7,12 +7,14 @@ import tempfile
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from headrace import logging
+from headrace.data.dataset import Dataset
 from headrace.data_parallel import gradients, losses, notices, updates
 from headrace.data_parallel.hooks import PartHook, SavedHook, TogetherHook
+from headrace.data_parallel.inputs import shard
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
 from headrace.data_parallel.state import state_of
@@ -91,6 +93,10 @@ class ScriptWorker:
         return self.worker == 0
 
     @property
+    def averages(self) -> bool:
+        return self.mode.joins_gradients
+
+    @property
     def has_servers(self) -> bool:
         return self.servers > 0
 
@@ -161,6 +167,31 @@ class ScriptWorker:
             if found.is_sum or found.is_mean:
                 weights.update(dict.fromkeys(call.weights.values(), found.is_sum))
         return weights
+
+    def feeds_own(self, tensors: Iterable[Tensor]) -> None:
+        """Say that what is fed there in a step is this worker's own: gradients of its rows."""
+        state_of(get_default_graph()).own.update(tensors)
+
+    def share_of(self, dataset: Any) -> Any:
+        """A dataset with this worker's elements."""
+        made = shard(dataset._variant_tensor, self.worker, self.workers, self.seed)
+        return Dataset(made, dataset._structure)
+
+    def begin_training(self, session: Any) -> None:
+        """Take part in updates again, and wait until all workers do."""
+        session._engine.part().begin(state_of(session.graph).updates)
+        session._engine.turns().meet()
+
+    def end_training(self, session: Any, is_even: bool) -> None:
+        """Wait until all workers have come to this.
+
+        Args:
+            is_even: whether all make the same number of steps: else others may make more, and do
+                not wait for this worker's part in them.
+        """
+        if not is_even:
+            session._engine.part().leave()
+        session._engine.turns().meet()
 
     def common_folder(self) -> str:
         """A new folder for temporary files that all workers of this machine have."""

@@ -11,6 +11,7 @@ from headrace.data.dataset import Dataset
 from headrace.data.iterators import Iterator as GraphIterator
 from headrace.errors import OutOfRangeError
 from headrace.graph.tensor import Tensor
+from headrace.keras import shared_fit
 from headrace.keras.arrays import mark, on_arrays
 from headrace.keras.loading import keras_inner, load_keras
 from headrace.keras.log_names import install as install_names
@@ -18,7 +19,6 @@ from headrace.keras.log_names import old_names
 from headrace.keras.sessions import get_session
 from headrace.keras.strategies import check_strategy
 from headrace.keras.sync import in_step
-from headrace.ops.state import share
 from headrace.train import optimizers as train_optimizers
 from headrace.train.optimizer import Optimizer
 
@@ -44,6 +44,7 @@ def install() -> None:
     # Keras asks whether a class has the `compile` of this one.
     _hook_compile(keras_inner("trainers.trainer").Trainer)
     install_names(keras_inner("trainers.trainer").Trainer)
+    shared_fit.install()
     _hook_end(keras_inner("trainers.epoch_iterator").EpochIterator)
 
 
@@ -52,17 +53,16 @@ def _in_step(owner: Any, name: str) -> None:
 
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name in _TRAIN:
-            share.refuse(
-                f"a model of Keras is trained by `{name}`",
-                "Train it in a session (an optimizer of tf.train on what the model returns), or as "
-                "an Estimator: tf.keras.estimator.model_to_estimator(model); or use a strategy of "
-                "tf.distribute, without HEADRACE_DATA_PARALLEL.",
-            )
+        is_shared = name in _TRAIN and shared_fit.sharing() is not None
+        if is_shared:
+            args, kwargs = (), shared_fit.taken(original, self, args, kwargs)
         args = tuple(_batches(a) for a in args)
         kwargs = {k: _batches(v) for k, v in kwargs.items()}
         with in_step(self, name in _CHANGE):
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            if is_shared and name == "fit":
+                shared_fit.ended(self)
+            return result
 
     setattr(owner, name, method)
 

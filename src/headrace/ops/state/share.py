@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from headrace.graph.graph import Graph, get_default_graph
@@ -35,6 +35,8 @@ class WorkerShare(Protocol):
 
     Attributes:
         graphs: those that are spread over workers: all but what was made in `suspended`.
+        worker, workers: which one this is, of how many.
+        averages: whether an update has the average of workers' gradients.
         is_chief: whether it does what is done once: initialise, restore, save, write summaries.
         target: where sessions without a target run.
         managed_target: the same for those of whom a session manager or a chief's lease says who
@@ -44,6 +46,11 @@ class WorkerShare(Protocol):
 
     target: str
     managed_target: str
+    worker: int
+    workers: int
+
+    @property
+    def averages(self) -> bool: ...
 
     @property
     def graphs(self) -> Container[Any]: ...
@@ -61,6 +68,18 @@ class WorkerShare(Protocol):
 
     def apply(self, optimizer: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
         """The op that applies gradients of all workers."""
+
+    def feeds_own(self, tensors: Iterable[Tensor]) -> None:
+        """Say that what is fed there in a step is this worker's own: gradients of its rows."""
+
+    def share_of(self, dataset: Any) -> Any:
+        """A dataset with this worker's elements."""
+
+    def begin_training(self, session: Any) -> None:
+        """Take part in updates again, and wait until all workers do."""
+
+    def end_training(self, session: Any, is_even: bool) -> None:
+        """Wait until all workers have come to this; ``is_even``: they have made as many steps."""
 
     def common_folder(self) -> str:
         """A new folder for temporary files that all workers of this machine have."""

@@ -1,0 +1,51 @@
+"""An optimiser of Keras in a graph does to variables what it does in Keras."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.keras.graph_optimizer import KerasRule, Notes
+from headrace.keras.loading import load_keras
+
+keras = load_keras()
+
+RULES = {
+    "sgd": lambda: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
+    "adam": lambda: tf.keras.optimizers.Adam(0.01),
+    "decay": lambda: tf.keras.optimizers.AdamW(0.01, weight_decay=0.1),
+    "adagrad": lambda: tf.keras.optimizers.Adagrad(0.1),
+    "clipped": lambda: tf.keras.optimizers.RMSprop(0.1, clipnorm=0.5),
+}
+
+
+@pytest.mark.parametrize("make", RULES.values(), ids=RULES)
+def test_updates_are_those_of_keras(make):
+    random = np.random.RandomState(0)
+    start = [random.randn(3, 2).astype("f"), random.randn(2).astype("f")]
+    theirs = [keras.Variable(value, name=f"w{i}") for i, value in enumerate(start)]
+    optimizer = make()
+    optimizer.build(theirs)
+    ours = [tf.Variable(value) for value in start]
+    notes = tf.Variable(np.zeros(1))
+    given = [tf.placeholder(v.dtype, v.shape) for v in (*ours, notes)]
+    rule = KerasRule(optimizer, dict(zip(ours, theirs, strict=True)), notes, Notes(0, 0, 1))
+    train = rule.apply_gradients(list(zip(given, [*ours, notes], strict=True)))
+    begins = {v.path: v for v in optimizer.variables}
+    begin = [s.assign(np.asarray(begins[p].value)) for v in ours for p, s in rule.slots_of(v)]
+    rate = float(optimizer.learning_rate)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(begin)
+        for _ in range(3):
+            grads = [random.randn(*v.shape).astype("f") for v in start]
+            optimizer.apply([keras.ops.array(g) for g in grads], theirs)
+            session.run(train, dict(zip(given, [*grads, [rate]], strict=True)))
+        for found, expected in zip(session.run(ours), theirs, strict=True):
+            np.testing.assert_allclose(found, np.asarray(expected.value), rtol=1e-5, atol=1e-6)
+
+
+def test_notes_add_up_what_is_counted_and_average_what_moves():
+    layout = Notes(2, 1, copies=3)
+    assert layout.size == 4
+    found = layout.next(np.array([9.0, 10.0, 20.0, 5.0]), np.array([0.1, 1.0, 2.0, 0.5]))
+    assert found.tolist() == [0.1, 13.0, 26.0, 5.5]
