@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.keras.graph_optimizer import KerasRule, Notes
+from headrace.keras.graph_optimizer import GradientNotes, KerasRule
 from headrace.keras.loading import load_keras
 
 keras = load_keras()
@@ -28,7 +28,7 @@ def test_updates_are_those_of_keras(make):
     ours = [tf.Variable(value) for value in start]
     notes = tf.Variable(np.zeros(1))
     given = [tf.placeholder(v.dtype, v.shape) for v in (*ours, notes)]
-    rule = KerasRule(optimizer, dict(zip(ours, theirs, strict=True)), notes, Notes(0, 0, 1))
+    rule = KerasRule(optimizer, dict(zip(ours, theirs, strict=True)), notes, GradientNotes(0, 0, 1))
     train = rule.apply_gradients(list(zip(given, [*ours, notes], strict=True)))
     begins = {v.path: v for v in optimizer.variables}
     begin = [s.assign(np.asarray(begins[p].value)) for v in ours for p, s in rule.slots_of(v)]
@@ -45,7 +45,7 @@ def test_updates_are_those_of_keras(make):
 
 
 def test_notes_add_up_what_is_counted_and_average_what_moves():
-    layout = Notes(2, 1, copies=3)
+    layout = GradientNotes(2, 1, copies=3)
     assert layout.size == 4
     found = layout.next(np.array([9.0, 10.0, 20.0, 5.0]), np.array([0.1, 1.0, 2.0, 0.5]))
     assert found.tolist() == [0.1, 13.0, 26.0, 5.5]

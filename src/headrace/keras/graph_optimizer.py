@@ -16,10 +16,10 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.initializers import Zeros
 from headrace.train.optimizer import Optimizer
 
-__all__ = ["KerasRule", "Notes"]
+__all__ = ["GradientNotes", "KerasRule"]
 
 
-class Notes:
+class GradientNotes:
     """What workers tell each other with their gradients: a vector of float64.
 
     Its first element is the learning rate, then come what metrics have counted, then how state that
@@ -86,11 +86,11 @@ class KerasRule(Optimizer):
 
     Args:
         optimizer: built, of Keras; variables: those of Keras, by their variables in the graph.
-        notes: the variable of `Notes`; layout: what is in it.
+        notes: the variable of `GradientNotes`; layout: what is in it.
     """
 
     def __init__(
-        self, optimizer: Any, variables: dict[Any, Any], notes: Any, layout: Notes
+        self, optimizer: Any, variables: dict[Any, Any], notes: Any, layout: GradientNotes
     ) -> None:
         super().__init__(False, optimizer.name)
         self._variables, self._notes, self._layout = variables, notes, layout

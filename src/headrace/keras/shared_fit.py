@@ -5,7 +5,7 @@ worker takes its rows of the batch, and has Keras compute the gradients of these
 graph whose variables stand for those of the model, and which is spread over workers as that of any
 script is (`headrace.data_parallel`): on servers or in each worker, by itself or with the average of
 all. What the variables are after the update is what the worker goes on with. What metrics have
-counted travels with the gradients (`Notes`), so that each worker knows the metrics of all rows.
+counted travels with the gradients (`GradientNotes`): so each worker knows the metrics of all rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headrace import logging
 from headrace.data.dataset import Dataset
 from headrace.graph.dtypes import as_dtype
 from headrace.graph.graph import Graph, get_default_graph
-from headrace.keras.graph_optimizer import KerasRule, Notes
+from headrace.keras.graph_optimizer import GradientNotes, KerasRule
 from headrace.keras.loading import keras_inner, load_keras
 from headrace.keras.variables import seed_states
 from headrace.ops.control import basic
@@ -55,6 +55,7 @@ class SharedModel:
     Attributes:
         reads_share: whether the dataset of the current `fit` has this worker's share only.
         counts: whether metrics are those of an epoch of `fit`.
+        has_left: whether it takes part in updates no longer.
     """
 
     def __init__(self, model: Any, own: Any) -> None:
@@ -64,11 +65,11 @@ class SharedModel:
         self._metrics = [v for v in model.metrics_variables if v.aggregation == "sum"]
         self._state = _moving(model)
         sizes = [sum(int(np.prod(v.shape)) for v in vs) for vs in (self._metrics, self._state)]
-        self._layout = Notes(sizes[0], sizes[1], own.workers if own.averages else 1)
+        self._layout = GradientNotes(sizes[0], sizes[1], own.workers if own.averages else 1)
         self._counted = self._base = np.zeros(sizes[0])
         self._last: list[Any] = []
         self._logs: Any = {}
-        self._is_behind = self._has_left = False
+        self._is_behind = self.has_left = False
         self._build()
         self._gradients = jax.jit(self._compute)
         _set_seeds_apart(model, own.worker)
@@ -102,17 +103,11 @@ class SharedModel:
             self._begin = basic.group(*changes)
             self._reads = [v.read_value() for v in kept]
             initialise = global_variables_initializer()
-            self._session = Session(graph=graph)
-        self._session.run(initialise)
+            self.session = Session(graph=graph)
+        self.session.run(initialise)
 
     def begin(self) -> None:
         """Take part, with the values of the chief's model."""
-        if self._has_left:
-            self._has_left = False
-            self.own.begin_training(self._session)
-        self._give()
-
-    def _give(self) -> None:
         values = [v.value for v in self._trained]
         if len(values) == len(self._last) and all(map(_is, values, self._last)):
             return
@@ -121,12 +116,12 @@ class SharedModel:
             count = self.optimizer._iterations.path
             state[count] = state[count] * np.asarray(self.own.workers, state[count].dtype)
         given = [*map(np.asarray, values), *(state[path] for path in self._paths)]
-        self._session.run(self._begin, dict(zip(self._given, given, strict=True)))
+        self.session.run(self._begin, dict(zip(self._given, given, strict=True)))
         self.take()
 
     def take(self) -> None:
         """Give the model, and its optimiser, the values that count."""
-        found = self._session.run(self._reads)
+        found = self.session.run(self._reads)
         for variable, value in zip(self._trained, found, strict=False):
             variable.assign(value)
         state = {v.path: v for v in self.optimizer.variables if v is not self.optimizer._iterations}
@@ -137,9 +132,14 @@ class SharedModel:
 
     def end(self) -> None:
         """Wait until all have ended their training, and take what it has come to."""
-        self._has_left = self.reads_share
-        self.own.end_training(self._session, is_even=not self.reads_share)
+        self.has_left = self.reads_share
+        self.own.end_training(self.session, is_even=not self.reads_share)
         self.take()
+
+    def close(self, next_one: SharedModel) -> None:
+        """End the session, once all workers have come to what follows this."""
+        self.own.begin_training(next_one.session)
+        self.session.close()
 
     # -- steps ------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class SharedModel:
         ]
         feeds = [g if weight == 1 else np.asarray(g) * np.asarray(weight, g.dtype) for g in grads]
         feeds.append(np.concatenate(told))
-        *values, notes = self._session.run(self._after, dict(zip(self._grads, feeds, strict=True)))
+        *values, notes = self.session.run(self._after, dict(zip(self._grads, feeds, strict=True)))
         counted = 1 + self._layout.metrics
         self._counted, self._is_behind = notes[1:counted], self.counts
         averages = notes[counted:]
@@ -315,12 +315,14 @@ def _make_step(original: Any, model: Any, force: bool = False) -> None:
     if own is None:
         original(model, force)
         return
-    found = _shared(model)
-    if found is None or not found.fits(model):
+    old = found = _shared(model)
+    if found is None or found.has_left or not found.fits(model):
         found = SharedModel(model, own)
         object.__setattr__(model, "_headrace_shared", found)
     found.counts, found.reads_share = vars(model)["_headrace_training"]
     found.begin()
+    if old is not None and old is not found:
+        old.close(found)
     model.train_function = model._make_function(found.step)
 
 
