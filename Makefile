@@ -64,6 +64,7 @@ format: $(STAMP)
 
 bench: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/run.py
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/operations.py --sizes cache memory rows
 	$(BIN)/python benchmarks/keras_convnet.py
 
 bench-distributed: $(STAMP) $(PEER_STAMP)

@@ -94,6 +94,11 @@ class Side:
             raise ChildProcessError(f"{self.name} ended with status {code}; see {self._log}")
         return json.loads(line)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process is gone, by a crash say."""
+        return self._process.poll() is not None
+
     def close(self) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

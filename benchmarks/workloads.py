@@ -16,6 +16,7 @@ from typing import Any
 
 import checkpoint_workloads
 import numpy as np
+import operation_cases
 import sparse_workloads
 
 
@@ -527,8 +528,23 @@ WORKLOADS = (
 )
 
 
+def _single(operation: operation_cases.Operation) -> Workload:
+    def build(tf: ModuleType) -> Step:
+        session, fetches = operation(tf)
+        run = session.make_callable(fetches)
+
+        def step() -> None:
+            run()
+
+        return Step(step)
+
+    return Workload(operation.name, operation.title, 1.5, build)
+
+
 def named(name: str) -> Workload:
-    """The workload of that name, in the table or any convolution."""
+    """The workload of that name: in the table, any convolution or any single operation."""
     if name.startswith(_CONVOLUTION):
         return Convolution.named(name).workload
+    if name.startswith(operation_cases.PREFIX):
+        return _single(operation_cases.Operation.named(name))
     return next(w for w in WORKLOADS if w.name == name)
