@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 import headrace as tf
+from headrace.executor.region_options import CPU_OPTIONS
 from headrace.passes import materialize
 from headrace.passes.ir import build_step
 from headrace.passes.pipeline import optimize
-from headrace.step.engine import _CPU_OPTIONS
 
 
 def barriers(*fetches):
@@ -80,6 +80,6 @@ def test_xla_repeats_nothing_behind_a_barrier():
         return total
 
     x = np.ones(3, np.float32)
-    compiled = jax.jit(program, compiler_options=_CPU_OPTIONS).lower(x).compile()
+    compiled = jax.jit(program, compiler_options=CPU_OPTIONS).lower(x).compile()
     # One product for each step; without barriers step n would repeat those of all before it.
     assert compiled.as_text().count(" multiply(") == 6

@@ -28,7 +28,7 @@ from headrace.executor.evaluate import (
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region
-from headrace.executor.region_options import RegionOptions, scope_on
+from headrace.executor.region_options import CPU_OPTIONS, RegionOptions, scope_on
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
 from headrace.executor.touched import RegionState, may_block
 from headrace.graph.attrs import attrs_key
@@ -344,8 +344,9 @@ class _SingleOp:
         self.node = node
         self.static = static
         self.messages: list[str] = []
-        self.function = jax.jit(self._trace)
-        self.state_function = jax.jit(self._trace_state)
+        options = CPU_OPTIONS if jax.default_backend() == "cpu" else None
+        self.function = jax.jit(self._trace, compiler_options=options)
+        self.state_function = jax.jit(self._trace_state, compiler_options=options)
 
     def _trace(self, dynamic: dict[int, Any]) -> Any:
         p = prepared(self.node)

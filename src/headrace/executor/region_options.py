@@ -12,6 +12,15 @@ from headrace.errors import OpError
 from headrace.passes.ir import Edge, Node
 from headrace.settings import flags
 
+#: For programs on CPUs. XLA fuses convolutions badly there unless told to hand only single products
+#: to its library (an AlexNet step takes 504 ms in place of 574). It must not get reductions either:
+#: it drops NaN from the largest and the least; see `ops.core.reducing`.
+CPU_OPTIONS: dict[str, Any] = {
+    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+}
+if jax.__version_info__[:2] == (0, 10):
+    # Drops optimization barriers before fusion, as if there were none; later versions keep them.
+    CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
 #: So many outputs are named where a region is.
 _SHOWN = 4
 
@@ -92,4 +101,4 @@ def label_of(nodes: Sequence[Node], outputs: Sequence[Edge]) -> str:
     return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {shown}"
 
 
-__all__ = ["RegionOptions", "label_of", "scope_on"]
+__all__ = ["CPU_OPTIONS", "RegionOptions", "label_of", "scope_on"]

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import jax
-
 from headrace.errors import InternalError, InvalidArgumentError, OpError
 from headrace.executor.compilation_cache import use_compilation_cache
 from headrace.executor.ending import end_orderly
@@ -19,7 +17,7 @@ from headrace.executor.memory import keep_freed_memory
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import LocalPlan
 from headrace.executor.policy import CALL, CALL_FROM_HOST, runs_before_compiling
-from headrace.executor.region_options import RegionOptions
+from headrace.executor.region_options import CPU_OPTIONS, RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.stages import PartTables
 from headrace.executor.tracing_step import StepContext, fill_metadata
@@ -32,14 +30,6 @@ from headrace.step.pipeline import Record, make_plan, place, prune
 from headrace.step.request import PlanRequest
 from headrace.step.site import Pins, Site
 
-#: XLA fuses convolutions badly on CPUs unless told to hand only single products to its library
-#: (an AlexNet step takes 504 ms in place of 574; programs without convolutions feel nothing).
-_CPU_OPTIONS = {
-    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
-}
-if jax.__version_info__[:2] == (0, 10):
-    # Drops optimization barriers before fusion, as if there were none; later versions keep them.
-    _CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
 atexit.register(end_orderly)
 
 #: Writing takes moments; who leaves waits no longer for it, in seconds.
@@ -170,7 +160,7 @@ class ProcessEngine:
                 self.host,
                 explain,
                 partial(runs_before_compiling, call=CALL_FROM_HOST if self.serves else CALL),
-                _CPU_OPTIONS if on_cpu else None,
+                CPU_OPTIONS if on_cpu else None,
                 passes_on=self.serves and on_cpu,
             )
         return options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
 from headrace.ops.core.array_util import is_half
 from headrace.ops.core.build import raw
+from headrace.ops.core.reducing import extreme_in_vectors, in_vectors
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.core.traits import Traits
@@ -93,11 +95,17 @@ def _interpreter(reduce: Callable[..., Any]) -> Callable[..., Any]:
     return interpret
 
 
+_reduce_sum = partial(in_vectors, lax.reduce_sum)
+_reduce_prod = partial(in_vectors, lax.reduce_prod)
+_max = partial(extreme_in_vectors, lax.reduce_max, lax.max)
+_min = partial(extreme_in_vectors, lax.reduce_min, lax.min)
+
+
 def _sum(x: Any, axes: Axes) -> Any:
     if is_half(x):
         wide = lax.convert_element_type(x, np.float32)
-        return lax.convert_element_type(lax.reduce_sum(wide, axes), x.dtype)
-    return lax.reduce_sum(x, axes)
+        return lax.convert_element_type(_reduce_sum(wide, axes), x.dtype)
+    return _reduce_sum(x, axes)
 
 
 def _sum_np(x: Any, axes: Axes, keep: bool) -> Any:
@@ -114,9 +122,9 @@ def _mean(x: Any, axes: Axes) -> Any:
     count = _count(x, axes)
     if x.dtype.kind in "iu":
         many = max(count, 1)
-        return integer_mean(jnp, x, many, many, lambda part: lax.reduce_sum(part, axes))
+        return integer_mean(jnp, x, many, many, lambda part: _reduce_sum(part, axes))
     wide = lax.convert_element_type(x, np.float32) if is_half(x) else x
-    total = lax.reduce_sum(wide, axes)
+    total = _reduce_sum(wide, axes)
     return lax.convert_element_type(lax.div(total, lax.full_like(total, count)), x.dtype)
 
 
@@ -137,8 +145,8 @@ def _mean_np(x: Any, axes: Axes, keep: bool) -> Any:
 def _prod(x: Any, axes: Axes) -> Any:
     if is_half(x):
         wide = lax.convert_element_type(x, np.float32)
-        return lax.convert_element_type(lax.reduce_prod(wide, axes), x.dtype)
-    return lax.reduce_prod(x, axes)
+        return lax.convert_element_type(_reduce_prod(wide, axes), x.dtype)
+    return _reduce_prod(x, axes)
 
 
 def _prod_np(x: Any, axes: Axes, keep: bool) -> Any:
@@ -174,7 +182,7 @@ def _norm_of_integers(xp: Any, x: Any, add: Callable[[Any], Any]) -> Any:
 
 def _euclidean_norm(x: Any, axes: Axes) -> Any:
     if x.dtype.kind in "iu":
-        return _norm_of_integers(jnp, x, lambda part: lax.reduce_sum(part, axes))
+        return _norm_of_integers(jnp, x, lambda part: _reduce_sum(part, axes))
     if x.dtype.kind == "c":
         squares = lax.mul(x, lax.conj(x))
     elif is_half(x):
@@ -182,7 +190,7 @@ def _euclidean_norm(x: Any, axes: Axes) -> Any:
         return lax.convert_element_type(_euclidean_norm(wide, axes), x.dtype)
     else:
         squares = lax.mul(x, x)
-    return lax.sqrt(lax.reduce_sum(squares, axes))
+    return lax.sqrt(_reduce_sum(squares, axes))
 
 
 def _euclidean_norm_np(x: Any, axes: Axes, keep: bool) -> Any:
@@ -307,13 +315,13 @@ SUM = _reduction("Sum", NUMBERS, _sum, _sum_np, _sum_grad, traits=_LINEAR)
 _LINEAR_MEAN = _LINEAR.but(reduces="mean", flops=flops.mean)
 MEAN = _reduction("Mean", NUMBERS, _mean, _mean_np, _mean_grad, traits=_LINEAR_MEAN)
 PROD = _reduction("Prod", NUMBERS, _prod, _prod_np, None)
-MAX = _reduction("Max", REALS, lax.reduce_max, _max_np, _extreme_grad)
-MIN = _reduction("Min", REALS, lax.reduce_min, _min_np, _extreme_grad)
+MAX = _reduction("Max", REALS, _max, _max_np, _extreme_grad)
+MIN = _reduction("Min", REALS, _min, _min_np, _extreme_grad)
 EUCLIDEAN_NORM = _reduction(
     "EuclideanNorm", NUMBERS, _euclidean_norm, _euclidean_norm_np, _norm_grad
 )
-ALL = _logical("All", lax.reduce_and, np.all)
-ANY = _logical("Any", lax.reduce_or, np.any)
+ALL = _logical("All", partial(in_vectors, lax.reduce_and), np.all)
+ANY = _logical("Any", partial(in_vectors, lax.reduce_or), np.any)
 
 
 # -- the gradient of broadcasting ---------------------------------------------------------------

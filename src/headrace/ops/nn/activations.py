@@ -21,7 +21,7 @@ from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, Traits
 from headrace.ops.math.elementwise_util import FLOATS, scalar
 from headrace.ops.nn.normalization_kernels import column_sums
-from headrace.ops.nn.windows import FORMATS_2D, channel_axis, is_channels_first, platform
+from headrace.ops.nn.windows import FORMATS_2D, channel_axis, is_channels_first
 
 Grads = list[Tensor | None]
 
@@ -249,7 +249,7 @@ def _bias_grad_shape(op: Operation) -> list[Dims]:
 def _bias_add_grad(out_backprop: Any, *, data_format: str) -> Any:
     axis = channel_axis(out_backprop.ndim, data_format)
     if axis == out_backprop.ndim - 1:
-        return column_sums(out_backprop, platform=platform()).astype(out_backprop.dtype)
+        return column_sums(out_backprop).astype(out_backprop.dtype)
     return _sum_others(jnp, out_backprop, axis)
 
 

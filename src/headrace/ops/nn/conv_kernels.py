@@ -22,8 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.ops.core.reducing import sums_by_product
 from headrace.ops.nn import conv_depth, conv_phases
-from headrace.ops.nn.normalization_kernels import column_sums
 
 # Above this many filter positions the unrolled forms cost more to compile than they win.
 _MAX_UNROLLED = 64
@@ -378,7 +378,7 @@ def _shift_filter_gradient(
     channels, outputs = x.shape[-1], w_shape[-1]
     dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels)
     taps = [
-        column_sums((window[..., None] * dy).reshape(-1, outputs), platform="cpu")
+        sums_by_product((window[..., None] * dy).reshape(-1, outputs))
         for window in _windows(x, w_shape[: geo.rank], geo)
     ]
     return jnp.stack(taps).reshape(w_shape)

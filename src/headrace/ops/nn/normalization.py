@@ -14,7 +14,7 @@ from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import Traits
 from headrace.ops.math.cast import cast_to
 from headrace.ops.nn import normalization_kernels
-from headrace.ops.nn.windows import FORMATS_2D, checked_rank, is_channels_first, on_platform
+from headrace.ops.nn.windows import FORMATS_2D, checked_rank, is_channels_first
 
 __all__: list[str] = []
 
@@ -123,7 +123,6 @@ def _norm_grad_shape(op: Operation) -> list[Dims]:
     return [_with_channels(op, both, channels), channels, channels, (0,), (0,)]
 
 
-@on_platform
 def _norm(
     x: Any,
     scale: Any,
@@ -135,7 +134,6 @@ def _norm(
     exponential_avg_factor: float,
     data_format: str,
     is_training: bool,
-    platform: str = "cpu",
 ) -> Any:
     return tuple(
         normalization_kernels.fused_batch_norm(
@@ -148,7 +146,6 @@ def _norm(
             exponential_avg_factor=exponential_avg_factor,
             data_format=data_format,
             is_training=is_training,
-            platform=platform,
         )
     )
 
@@ -180,7 +177,6 @@ def _norm_v3(
     return (*results, jnp.zeros((), scale.dtype))
 
 
-@on_platform
 def _norm_grad(
     dy: Any,
     x: Any,
@@ -191,7 +187,6 @@ def _norm_grad(
     epsilon: float,
     data_format: str,
     is_training: bool,
-    platform: str = "cpu",
 ) -> Any:
     results = normalization_kernels.fused_batch_norm_grad(
         dy,
@@ -202,7 +197,6 @@ def _norm_grad(
         epsilon=epsilon,
         data_format=data_format,
         is_training=is_training,
-        platform=platform,
     )
     empty = jnp.zeros((0,), scale.dtype)
     return (*results, empty, empty)

@@ -11,22 +11,16 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.array_util import widened
-
-# Rows summed side by side before the last few partial sums are added: shorter chains of float32
-# additions, so smaller rounding errors.
-_PARTIAL_SUMS = 64
+from headrace.ops.core.reducing import in_vectors
 
 
-def column_sums(x: jax.Array, *, platform: str) -> jax.Array:
+def column_sums(x: jax.Array) -> jax.Array:
     """Sum of `x` over all dimensions but the last: shape [x.shape[-1]], dtype of `x`."""
-    columns = x.shape[-1]
-    rows = math.prod(x.shape[:-1])
-    if platform != "cpu" or rows == 0 or not jnp.issubdtype(x.dtype, jnp.inexact):
-        return jnp.sum(x, axis=tuple(range(x.ndim - 1)))
-    # A product with a row of ones is several times faster than XLA's column reduction on CPUs.
-    parts = math.gcd(rows, _PARTIAL_SUMS)
-    ones = jnp.ones((1, rows // parts), x.dtype)
-    return jnp.sum((ones @ x.reshape(rows // parts, parts * columns)).reshape(parts, columns), 0)
+    axes = tuple(range(x.ndim - 1))
+    if not jnp.issubdtype(x.dtype, jnp.inexact):
+        return jnp.sum(x, axis=axes)
+    sums: jax.Array = in_vectors(lax.reduce_sum, widened(x), axes)
+    return sums.astype(x.dtype)
 
 
 # --- local response normalisation ------------------------------------------------------------
@@ -144,7 +138,6 @@ def fused_batch_norm(
     exponential_avg_factor: float = 1.0,
     data_format: str = "NHWC",
     is_training: bool = True,
-    platform: str = "cpu",
 ) -> BatchNorm:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset over each channel.
 
@@ -164,9 +157,9 @@ def fused_batch_norm(
         y = _normalize(wide, mean, variance, scale, offset, epsilon)
         return BatchNorm(_restore(y.astype(x.dtype), data_format), mean, variance, mean, variance)
     rows = math.prod(last.shape[:-1])
-    batch_mean = column_sums(wide, platform=platform) / rows
+    batch_mean = column_sums(wide) / rows
     centred = wide - batch_mean
-    batch_variance = column_sums(centred * centred, platform=platform) / rows
+    batch_variance = column_sums(centred * centred) / rows
     y = _normalize(wide, batch_mean, batch_variance, scale, offset, epsilon)
     new_mean, new_variance = batch_mean, batch_variance * (rows / max(rows - 1, 1))
     if exponential_avg_factor != 1.0:
@@ -198,7 +191,6 @@ def fused_batch_norm_grad(
     epsilon: float = 1e-4,
     data_format: str = "NHWC",
     is_training: bool = True,
-    platform: str = "cpu",
 ) -> BatchNormGrad:
     """Gradients of `fused_batch_norm` for x, scale and offset, from what that reserved.
 
@@ -210,8 +202,8 @@ def fused_batch_norm_grad(
     _check_channels(last.shape[-1], scale=scale, reserve_1=reserve_1, reserve_2=reserve_2)
     inverse = lax.rsqrt(reserve_2 + epsilon)
     centred = wide - reserve_1
-    offset_grad = column_sums(dy, platform=platform)
-    centred_sum = column_sums(dy * centred, platform=platform)
+    offset_grad = column_sums(dy)
+    centred_sum = column_sums(dy * centred)
     if is_training:
         rows = math.prod(last.shape[:-1])
         slope = centred_sum * inverse * inverse / rows

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jax import nn as jnn
+from jax import lax
 from jax import numpy as jnp
 
 from headrace.graph import dtypes
@@ -14,10 +14,11 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks, flops, requirements
-from headrace.ops.core.array_util import like_first
+from headrace.ops.core.array_util import like_first, widened
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import cross_entropy_arguments
 from headrace.ops.core.public import public
+from headrace.ops.core.reducing import extreme_in_vectors, in_vectors
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op, index_check
 from headrace.ops.core.traits import Traits
 from headrace.ops.math.elementwise_util import (
@@ -30,6 +31,28 @@ def _shifted(logits: Any) -> Any:
     if logits.size == 0:
         return logits
     return logits - logits.max(axis=-1, keepdims=True)
+
+
+def _row_sums(x: Any) -> Any:
+    """The sum of each row, as a column."""
+    sums = in_vectors(lax.reduce_sum, widened(x), (x.ndim - 1,))
+    return jnp.expand_dims(sums.astype(x.dtype), -1)
+
+
+def _shifted_rows(logits: Any) -> Any:
+    """Logits less the maximum of their row, by which nothing is differentiated."""
+    top = extreme_in_vectors(lax.reduce_max, lax.max, logits, (logits.ndim - 1,))
+    return logits - jnp.expand_dims(lax.stop_gradient(top), -1)
+
+
+def _softmax(logits: Any) -> Any:
+    powers = jnp.exp(_shifted_rows(logits))
+    return powers / _row_sums(powers)
+
+
+def _log_softmax(logits: Any) -> Any:
+    shifted = _shifted_rows(logits)
+    return shifted - jnp.log(_row_sums(jnp.exp(shifted)))
 
 
 def _softmax_np(logits: Any) -> Any:
@@ -56,7 +79,7 @@ define_op(
     "Softmax(logits: T) -> softmax: T",
     attrs=f"T: {FLOATS}",
     shape=_softmax_shape,
-    kernel=lambda logits: jnn.softmax(logits, axis=-1),
+    kernel=_softmax,
     interpret=_softmax_np,
     gradient=_softmax_gradient,
     traits=Traits(flops=flops.per_element(5)),
@@ -64,7 +87,10 @@ define_op(
 
 
 def _softmax_grad(xp: Any, grad: Any, softmax: Any) -> Any:
-    inner = xp.sum(grad * softmax, axis=-1, keepdims=True, dtype=grad.dtype)
+    product = grad * softmax
+    if xp is jnp:
+        return (grad - _row_sums(product)) * softmax
+    inner = np.sum(product, axis=-1, keepdims=True, dtype=grad.dtype)
     return (grad - inner) * softmax
 
 
@@ -87,14 +113,16 @@ define_op(
     "LogSoftmax(logits: T) -> logsoftmax: T",
     attrs=f"T: {FLOATS}",
     shape=_softmax_shape,
-    kernel=lambda logits: jnn.log_softmax(logits, axis=-1),
+    kernel=_log_softmax,
     interpret=_log_softmax_np,
     gradient=_log_softmax_gradient,
 )
 
 
 def _log_softmax_grad(xp: Any, grad: Any, softmax: Any) -> Any:
-    return grad - softmax * xp.sum(grad, axis=-1, keepdims=True, dtype=grad.dtype)
+    if xp is jnp:
+        return grad - softmax * _row_sums(grad)
+    return grad - softmax * np.sum(grad, axis=-1, keepdims=True, dtype=grad.dtype)
 
 
 define_op(
@@ -135,10 +163,11 @@ def _matrix_pair(op: Operation) -> list[Dims]:
 
 def _cross_entropy(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     features, labels = xp.broadcast_arrays(features, labels)
-    log = _log_softmax_np(features) if xp is np else jnn.log_softmax(features, axis=-1)
+    log = _log_softmax_np(features) if xp is np else _log_softmax(features)
     # 0 * -inf counts as 0: a class of no weight costs nothing.
     terms = xp.where(labels == 0, xp.zeros_like(log), labels * log)
-    return -xp.sum(terms, axis=-1, dtype=log.dtype), xp.exp(log) - labels
+    loss = _row_sums(terms)[..., 0] if xp is jnp else np.sum(terms, axis=-1, dtype=log.dtype)
+    return -loss, xp.exp(log) - labels
 
 
 def _cross_entropy_gradient(op: Operation, grad_loss: Tensor, grad_backprop: Any) -> list[Any]:
@@ -183,7 +212,7 @@ def _sparse_cross_entropy(xp: Any, features: Any, labels: Any) -> tuple[Any, Any
         bad = (labels < 0) | (labels >= classes)
         at = known.argmax(bad)
         checks.require(~known.any(bad), _LABEL_RANGE, at, labels[at], known.asarray(classes))
-    log = _log_softmax_np(features) if xp is np else jnn.log_softmax(features, axis=-1)
+    log = _log_softmax_np(features) if xp is np else _log_softmax(features)
     hot = labels[:, None] == xp.arange(classes, dtype=labels.dtype)
     loss = -xp.sum(xp.where(hot, log, xp.zeros_like(log)), axis=-1, dtype=log.dtype)
     return loss, xp.exp(log) - hot.astype(log.dtype)
@@ -208,11 +237,17 @@ define_op(
     early_check=index_check(1, lambda attrs, dims: dims[0][1], _LABEL_RANGE),  # type: ignore[index]
 )
 
+
+def _l2_loss(t: Any) -> Any:
+    squares = in_vectors(lax.reduce_sum, widened(t * t), tuple(range(t.ndim)))
+    return squares.astype(t.dtype) / 2
+
+
 define_op(
     "L2Loss(t: T) -> output: T",
     attrs=f"T: {FLOATS}",
     shape=lambda op: [()],
-    kernel=lambda t: jnp.sum(t * t, dtype=t.dtype) / 2,
+    kernel=_l2_loss,
     interpret=lambda t: np.asarray(np.sum(t * t, dtype=t.dtype) / 2, t.dtype),
     gradient=lambda op, grad: [raw.Mul(op.inputs[0], grad)],
     traits=Traits(flops=flops.half_square_sum, reduces="sum"),
