@@ -154,6 +154,7 @@ class TrainingPlan:
     """A step that applies gradients: with this worker's rows of what is fed."""
 
     is_proven = False
+    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._engine, self._step = engine, step
@@ -198,6 +199,7 @@ class OncePlan:
     """A step that changes variables without training: one worker runs it for all."""
 
     is_proven = False
+    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._engine, self._step = engine, step
@@ -236,6 +238,7 @@ class EachPlan:
     """A step that changes variables of which each worker has its own: all get the chief's."""
 
     is_proven = False
+    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._plan = engine.inner.plan(step.request)

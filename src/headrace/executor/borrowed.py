@@ -1,7 +1,8 @@
 """Whose the memory of an array is.
 
 It may belong to somebody else and go back when the last array dies (`lend`), or to nobody who could
-still change it (`give_away`). What is neither may be changed by whoever made it.
+still change it (`give_away`), or come from JAX without a copy (`take_over`). What is none of these
+may be changed by whoever made it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Borrowed", "give_away", "is_given_away", "lend"]
+__all__ = ["Borrowed", "give_away", "is_given_away", "lend", "take_over"]
 
 
 class Borrowed:
@@ -80,6 +81,30 @@ def give_away(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array
     given: np.ndarray[Any, Any] = np.asarray(_Given(array)).view(array.dtype)
     return given.reshape(array.shape)
+
+
+class _Held:
+    """The base object of an array over the memory of one of JAX's."""
+
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.__array_interface__ = {
+            "data": (array.unsafe_buffer_pointer(), False),
+            "shape": (array.nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+def take_over(array: Any) -> np.ndarray[Any, Any]:
+    """A NumPy array that may be changed, over the memory of one that JAX has computed on a CPU.
+
+    For arrays that nobody else has, or has a view of.
+    """
+    taken: np.ndarray[Any, Any] = np.asarray(_Held(array.block_until_ready())).view(array.dtype)
+    return taken.reshape(array.shape)
 
 
 def is_given_away(value: Any) -> bool:

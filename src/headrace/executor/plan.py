@@ -40,12 +40,15 @@ class Schedule(NamedTuple):
         template: the table of values that every step starts from.
         transactional: whether writes wait for the end of the step.
         direct: the calls of a schedule of plain host ops only, else None.
+        own: positions of the fetches that one unit makes and no other takes: nobody else has what
+            it makes, unless it keeps it itself.
     """
 
     units: list[Unit]
     template: list[Any]
     transactional: bool
     direct: list[HostCall] | None
+    own: frozenset[int]
 
 
 class LocalPlan:
@@ -120,6 +123,11 @@ class LocalPlan:
     def units(self) -> list[Unit]:
         return self._schedule.units
 
+    @property
+    def own(self) -> frozenset[int]:
+        """Positions of the fetched values that only who fetches them has."""
+        return self._schedule.own
+
     def _unit_builder(self, nodes: Sequence[Node]) -> UnitBuilder:
         return UnitBuilder(
             nodes, self._known, self._slots, self._options, self._force_host, self._tables
@@ -140,8 +148,18 @@ class LocalPlan:
             if unit.node is not None and is_plain_host_op(unit.node):
                 unit.call = HostCall(self.host, unit.node, self.store, unit.inputs, unit.outputs)
         return Schedule(
-            units, template, self._keep_old_values(units), self._direct(units, template)
+            units,
+            template,
+            self._keep_old_values(units),
+            self._direct(units, template),
+            self._own(units),
         )
+
+    def _own(self, units: list[Unit]) -> frozenset[int]:
+        taken = {slot for u in units for slot in (*u.inputs, *u.static)}
+        made = {slot for u in units for slot in u.outputs} - taken
+        slots = self._fetch_slots
+        return frozenset(i for i, s in enumerate(slots) if s in made and slots.count(s) == 1)
 
     def _direct(self, units: list[Unit], template: list[Any]) -> list[HostCall] | None:
         """The calls that a step comes to, if it is made of host ops only."""

@@ -17,8 +17,9 @@ from headrace.step.request import PlanRequest
 
 
 class SessionEngine(Protocol):
-    """What a session needs. Plans have ``run(feeds) -> values``, ``describe()`` and ``is_proven``:
-    whether a step that took no time takes none the next time."""
+    """What a session needs. Plans have ``run(feeds) -> values``, ``describe()``, ``is_proven``
+    (whether a step that took no time takes none the next time) and ``own``: which of the values
+    only the caller has, by position."""
 
     def plan(self, request: PlanRequest) -> Any:
         """The plan for one kind of step."""

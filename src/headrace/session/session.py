@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ import jax
 import numpy as np
 
 from headrace.errors import CancelledError, InvalidArgumentError
+from headrace.executor.borrowed import take_over
 from headrace.executor.errands import Limit, in_time
 from headrace.graph import nest
 from headrace.graph.graph import Graph, default_session_stack, get_default_graph
@@ -27,6 +29,8 @@ MAX_PLANS = 1024
 #: kinds of feeds are known of a plan.
 _PROMPT = 0.05
 _MOST_PROMPT = 256
+#: Fetched values of so many bytes are handed over without a copy, where nobody else has them.
+_LARGE = 1 << 18
 
 
 class _Compiled:
@@ -124,7 +128,7 @@ class BaseSession:
             results = compiled.plan.run(values)
         else:
             results = self._run_with_options(compiled, values, options, run_metadata, limit)
-        return compiled.fetches.rebuild(_to_host(results))
+        return compiled.fetches.rebuild(_to_host(results, compiled.plan.own))
 
     def _run_with_options(
         self,
@@ -270,7 +274,7 @@ class BaseSession:
                 results = compiled.plan.run(values)
             else:
                 results = self._run_with_options(compiled, values, options, run_metadata, limit)
-            return compiled.fetches.rebuild(_to_host(results))
+            return compiled.fetches.rebuild(_to_host(results, compiled.plan.own))
 
         return step
 
@@ -455,15 +459,52 @@ def _structure_key(fetch: Any) -> Any:
     return fetch
 
 
-def _to_host(results: list[Any]) -> list[Any]:
-    """Fetched values as NumPy arrays of the caller's own, scalars as NumPy scalars."""
+def _to_host(results: list[Any], own: frozenset[int] = frozenset()) -> list[Any]:
+    """Fetched values as NumPy arrays of the caller's own, scalars as NumPy scalars.
+
+    Args:
+        results: large ones of `own` are taken out.
+        own: positions of values that nobody else has; these are not copied.
+    """
     out = []
-    for value in results:
-        if isinstance(value, jax.Array):
-            array = np.asarray(value)
-            out.append(array.copy() if array.ndim else array[()])
-        elif isinstance(value, np.ndarray):
-            out.append(value.copy() if value.ndim else value[()])
-        else:
+    for position in range(len(results)):
+        value = results[position]
+        if not isinstance(value, (jax.Array, np.ndarray)):
             out.append(value)
+        elif position in own and value.nbytes >= _LARGE:
+            del value
+            out.append(_taken(results, position))
+        else:
+            out.append(_copied(value))
     return out
+
+
+def _copied(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.copy() if array.ndim else array[()]
+
+
+def _taken(results: list[Any], position: int) -> Any:
+    """A large value itself, or a copy if somebody else turns out to have it."""
+    value, references = _take_out(results, position)
+    if references > _ALONE:
+        return _copied(value)
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        free = value.base is None and flags.owndata and flags.writeable and flags.c_contiguous
+        return value if free else value.copy()
+    # JAX remembers that an array was looked at as NumPy's.
+    seen = getattr(value, "_npy_value", value) is not None
+    on_cpu = [device.platform for device in value.devices()] == ["cpu"]
+    return take_over(value) if on_cpu and not seen else _copied(value)
+
+
+def _take_out(results: list[Any], position: int) -> tuple[Any, int]:
+    """An element, and how many references there are to it once the list has none."""
+    value = results[position]
+    results[position] = None
+    return value, sys.getrefcount(value)
+
+
+#: References to an array that nobody else has: they differ between versions of Python.
+_ALONE = _take_out([object()], 0)[1]

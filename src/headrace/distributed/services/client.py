@@ -165,6 +165,7 @@ class _OwnMasterPlan:
 
     #: What other tasks do, nobody knows.
     is_proven = False
+    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: OwnMasterEngine, plan: ClusterPlan) -> None:
         self.engine = engine
@@ -419,6 +420,7 @@ def _close_at_exit() -> None:
 class _OtherMasterPlan:
     #: As above.
     is_proven = False
+    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: OtherMasterEngine, number: int, text: str) -> None:
         self.engine = engine
