@@ -289,6 +289,8 @@ class Tracing(Evaluation):
     """Evaluation under ``jax.jit``: state is a dictionary of traced values."""
 
     tracing = True
+    #: Whether an op may be left to the host: not in a function body, all of which would go there.
+    may_leave = False
 
     def __init__(
         self,
@@ -313,6 +315,13 @@ class Tracing(Evaluation):
     def scratch(self) -> Tracing:
         """An evaluation that starts from the same state and keeps its changes to itself."""
         return Tracing(dict(self.state), self.platform, self.ordered)
+
+    def run_step(self, step: StepGraph, args: Sequence[Any]) -> list[Any]:
+        may_leave, self.may_leave = self.may_leave, False
+        try:
+            return super().run_step(step, args)
+        finally:
+            self.may_leave = may_leave
 
     def read(self, key: StateKey, node: Node) -> Any:
         value = self.state.get(key)
@@ -353,6 +362,9 @@ class Tracing(Evaluation):
             return self._read_before(node, [k for k in self.ordered if k in args], outputs)
         if d.kernel is None:
             raise NeedsHost(node, "runs outside XLA")
+        wins = d.traits.numpy_wins
+        if wins is not None and self.may_leave and wins(*args):
+            raise NeedsHost(node, "NumPy takes less time for it")
         # XLA compiles for such values: what only the run tells makes the node one for the host.
         for i in _flat_static(p):
             if not is_concrete(args[i]):

@@ -20,6 +20,7 @@ from headrace.executor.resources import StateKey
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.core import checks
 from headrace.passes.ir import Node
+from headrace.settings import flags
 
 if TYPE_CHECKING:
     from headrace.executor.region import Region
@@ -237,6 +238,8 @@ class Program:
         # The arguments are state first, then what comes in.
         state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
         tracing = Tracing(state, region.platform, region.in_place.ordered)
+        on_host = region.options.host is not None and region.platform == "cpu"
+        tracing.may_leave = on_host and flags.interpret != "never"
         polls = None
         if token is not None:
             polls = tracing.polls = LoopPolls(token)

@@ -48,6 +48,9 @@ class Traits:
             ``rows``, whose first axis has one for each example.
         light: NumPy computes it for integers in about the time that it takes to look at them.
         fast_on_numpy: NumPy computes it in the time that a program of XLA's takes on one core.
+        numpy_wins: ``numpy_wins(*inputs)``, of arrays of which only shapes and types are known:
+            whether NumPy takes so much less time than XLA on a CPU that the op runs beside the
+            program of the step. None: never.
         repeats: its function bodies run any number of times.
         calls_once: its function body runs exactly once.
         own_arguments: its functions take values of their own (elements of a dataset) in the place
@@ -96,6 +99,7 @@ class Traits:
     takes_out: Literal["", "element", "rows"] = ""
     light: bool = False
     fast_on_numpy: bool = False
+    numpy_wins: Callable[..., bool] | None = None
     computes: bool = True
     repeats: bool = False
     calls_once: bool = False

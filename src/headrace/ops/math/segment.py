@@ -24,6 +24,7 @@ from headrace.ops.core.array_util import int_const, require_rank, shape_tensor, 
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.registry import CHECKS, define_op
+from headrace.ops.core.sorted_rows import reduce_sorted_rows
 from headrace.ops.core.static import static_value
 from headrace.ops.math.means import integer_mean
 
@@ -80,9 +81,15 @@ def scatter_rows(kind: str, rows: Any, ids: Any, size: Any, infinite: bool = Fal
     return getattr(out.at[ids], _REDUCERS[kind][0])(wide, mode="drop").astype(rows.dtype)
 
 
-def scatter_rows_np(kind: str, rows: Array, ids: Array, size: int, infinite: bool = False) -> Array:
+def scatter_rows_np(
+    kind: str, rows: Array, ids: Array, size: int, infinite: bool = False, is_sorted: bool = False
+) -> Array:
     """``scatter_rows`` on arrays; all ids are in range."""
     wide = rows if kind in ("Max", "Min") else widened(rows)
+    if is_sorted:
+        out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
+        reduce_sorted_rows(_REDUCERS[kind][1], wide, ids, out)
+        return out.astype(rows.dtype, copy=False)
     if kind == "Sum":
         return summed_rows(wide, ids, size).astype(rows.dtype, copy=False)
     out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
@@ -171,9 +178,13 @@ def _sorted_np(kind: str, data: Array, ids: Array) -> Any:
     size = require_sorted(ids)
     if kind == "Mean":
         return _segment_means(
-            np, data, ids, size, lambda rows: scatter_rows_np("Sum", rows, ids, size)
+            np,
+            data,
+            ids,
+            size,
+            lambda rows: scatter_rows_np("Sum", rows, ids, size, is_sorted=True),
         )
-    return _fill_gaps(np, kind, scatter_rows_np(kind, data, ids, size, True), ids, size)
+    return _fill_gaps(np, kind, scatter_rows_np(kind, data, ids, size, True, True), ids, size)
 
 
 def _sorted_traced(kind: str, data: Any, ids: Array) -> Any:

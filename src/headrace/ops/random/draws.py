@@ -26,6 +26,7 @@ from headrace.ops.core.array_util import require_rank, static_int
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import RANDOM, Effects, NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape
+from headrace.ops.core.traits import Traits
 from headrace.ops.random import fixed, host, philox, truncated
 
 _SEEDS = "seed: int = 0, seed2: int = 0"
@@ -220,6 +221,10 @@ define_op(
 # -- shuffle ------------------------------------------------------------------------------------
 
 
+#: As many rows XLA shuffles before another program could be called.
+_MANY_ROWS = 1 << 9
+
+
 def _shuffle_groups(value: Any) -> int:
     # TensorFlow's kernel draws nothing for a value of at most one element or row.
     return philox.blocks_of_shuffle(value.shape[0] if value.size > 1 else 0)
@@ -258,6 +263,8 @@ define_op(
     interpret=_shuffle_np,
     gradient=NotDifferentiable("the order of the rows is not kept"),
     effects=RANDOM,
+    # A loop of swaps: XLA takes microseconds for each, and copies the order for it.
+    traits=Traits(numpy_wins=lambda value: value.ndim > 0 and value.shape[0] > _MANY_ROWS),
 )
 
 

@@ -1,0 +1,62 @@
+"""Ops that NumPy does faster than XLA run beside the program of their step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.settings import flags
+
+
+@pytest.fixture
+def rows():
+    return np.random.RandomState(8).standard_normal((64, 256)).astype("f")
+
+
+def test_sorts_leave_the_program(rows):
+    values = tf.Variable(rows)
+    ordered = tf.sort(values * 2.0) + 1.0
+    places = tf.argsort(values, direction="DESCENDING")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            found, at = session.run([ordered, places])
+            np.testing.assert_array_equal(found, np.sort(rows * 2, -1) + 1)
+            np.testing.assert_array_equal(at, np.argsort(-rows, -1, kind="stable"))
+
+
+def test_variables_change_behind_a_sort(rows):
+    values = tf.Variable(rows)
+    step = values.assign(tf.sort(values - tf.gradients(tf.sort(values)[:, 0], values)[0]))
+    expected = rows
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            least = np.zeros_like(expected)
+            least[np.arange(64), expected.argmin(-1)] = 1
+            expected = np.sort(expected - least, -1)
+            np.testing.assert_array_equal(session.run(step), expected)
+
+
+def test_in_a_loop_they_stay(rows):
+    def body(i, x):
+        return i + 1, tf.sort(x[:, ::-1])
+
+    _, found = tf.while_loop(lambda i, x: i < 3, body, [0, tf.Variable(rows)])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            np.testing.assert_array_equal(session.run(found), np.sort(rows, -1))
+
+
+def test_rows_are_shuffled_as_by_a_program(monkeypatch):
+    def drawn():
+        with tf.Graph().as_default(), tf.Session() as session:
+            shuffled = tf.random_shuffle(tf.range(2000), seed=5)
+            return [session.run(shuffled).tolist() for _ in range(3)]
+
+    first = drawn()
+    assert sorted(first[2]) == list(range(2000))
+    monkeypatch.setattr(flags, "interpret", "never")
+    assert drawn() == first
