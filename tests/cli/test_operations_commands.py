@@ -114,7 +114,8 @@ def task(index, steps=0, problem=""):
         problem=problem,
         incarnation=1,
         steps_ended=steps,
-        step_seconds=steps * 0.01,
+        loop_steps=steps,
+        loop_seconds=steps * 0.01,
         links=[pb.LinkStatus(peer="/job:ps/replica:0/task:0", transport="stream", bytes_out=steps)],
     )
 

@@ -110,3 +110,47 @@ def test_an_operator_looks_at_a_launch(tmp_path):
     printed = [line for line in lines if line["logger"] == "output"]
     assert any("loss:" in line["message"] and line["task"] == "worker/0" for line in printed)
     assert any(line["logger"] == "headrace.launch" for line in lines)
+
+
+#: Three workers train in step; the last one takes long between its steps.
+IN_STEP = """
+import json, os, threading
+import headrace as tf
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+    raise SystemExit
+with tf.device(tf.train.replica_device_setter(cluster=config["cluster"])):
+    v = tf.get_variable("v", [10], initializer=tf.ones_initializer())
+    step = tf.train.get_or_create_global_step()
+    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), 3)
+    train = optimizer.minimize(tf.reduce_sum(tf.square(v)), step)
+hook = optimizer.make_session_run_hook(index == 0)
+with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=[hook]) as session:
+    while not session.should_stop():
+        session.run(train)
+        threading.Event().wait(0.1 if index == 2 else 0)
+"""
+
+
+def test_who_holds_up_a_training_in_step_is_named(tmp_path):
+    first = free_ports(1)[0]
+    options = ("--ps", "1", "--workers", "3", "--metrics-port", str(first))
+    run = Run(tmp_path, IN_STEP, *options, "script.py")
+    try:
+        steps = ("headrace_steps_total", "ok")
+        found = eventually(
+            lambda: m if (m := metrics(first + 1)).get(steps, ({}, 0))[1] > 40 else None
+        )
+        address = found["headrace_task_info", ""][0]["address"]
+        watched = command("status", "--watch", "--interval", "1", "--count", "4", address)
+        run.process.send_signal(signal.SIGTERM)
+        run.end()
+    finally:
+        run.kill()
+    last = watched.stdout.splitlines()[-5:]
+    slow = [line.split()[1] for line in last if "straggler" in line]
+    assert slow == ["worker/2"], watched.stdout
+    assert re.search(r"straggler: \d+\.\d ms between steps, others \d", watched.stdout)

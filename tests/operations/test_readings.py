@@ -29,18 +29,19 @@ def rates(*readings):
 
 
 def test_rates_are_differences():
-    first = status(steps_ended=10, step_seconds=1.0, cpu_seconds=5.0, links=[(PS, 100, 1000)])
+    first = status(loop_steps=10, loop_seconds=1.0, cpu_seconds=5.0, links=[(PS, 100, 1000)])
     then = status(
-        steps_ended=30,
+        steps_ended=35,
         steps_failed=1,
-        step_seconds=2.0,
+        loop_steps=30,
+        loop_seconds=2.0,
         cpu_seconds=8.0,
         steps_run=40,
         memory_bytes=7,
         links=[(PS, 300, 5000)],
     )
     (task,) = rates((100.0, first), (102.0, then))
-    assert (task.task, task.steps, task.failed, task.memory) == ("worker/0", 30, 1, 7)
+    assert (task.task, task.steps, task.failed, task.memory) == ("worker/0", 35, 1, 7)
     assert (task.steps_rate, task.parts_rate, task.cores) == (10.0, 20.0, 1.5)
     assert task.step_seconds == pytest.approx(0.05)
     assert task.idle_seconds == pytest.approx(0.05)
@@ -60,13 +61,21 @@ def test_a_task_that_was_started_again_begins_anew():
     assert (task.steps, task.steps_rate) == (3, None)
 
 
+def test_a_new_session_begins_anew():
+    first, then = (
+        status(loop_steps=steps, loop_seconds=steps / 20, steps_ended=1000) for steps in (900, 8)
+    )
+    (task,) = rates((1.0, first), (2.0, then))
+    assert (task.steps_rate, task.step_seconds) == (8.0, 0.05)
+
+
 def test_a_new_connection_counts_from_zero():
     (task,) = rates((1.0, status(links=[(PS, 900, 900)])), (2.0, status(links=[(PS, 40, 0)])))
     assert (task.received, task.sent) == (40.0, 0.0)
 
 
 def test_rates_are_those_over_the_last_readings():
-    readings = [(float(t), status(steps_ended=t * t)) for t in range(10)]
+    readings = [(float(t), status(loop_steps=t * t)) for t in range(10)]
     (task,) = rates(*readings)
     assert task.steps_rate == (81 - 36) / 3
 

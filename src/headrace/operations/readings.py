@@ -48,8 +48,9 @@ class TaskRates:
         memory: bytes of the process; variables: bytes of what it holds.
         steps, failed, parts: since it was started: steps of its sessions, those of them that
             failed, and parts of any session's steps.
-        steps_rate, parts_rate: in a second.
-        step_seconds: that one of its steps took; idle_seconds: between two steps of its sessions.
+        steps_rate, parts_rate: in a second; the steps are those of one kind, on which the task
+            spends most time: in a training loop what the loop runs, and not what runs beside it.
+        step_seconds: that one of these steps took; idle_seconds: between two of them.
         cores: how many it kept busy.
         longest: seconds that its oldest step has run; waits_for: the tasks which that waits for.
     """
@@ -128,15 +129,16 @@ class Readings:
         }
         if before is None or seconds <= 0:
             return TaskRates(task, job, **known)
-        steps = status.steps_ended - before.steps_ended
-        took = status.step_seconds - before.step_seconds
+        steps = status.loop_steps - before.loop_steps
+        took = status.loop_seconds - before.loop_seconds
+        if steps < 0 or took < 0:  # the session is another one
+            steps, took = status.loop_steps, status.loop_seconds
         return TaskRates(
             task,
             job,
             steps_rate=steps / seconds,
             parts_rate=(status.steps_run - before.steps_run) / seconds,
             step_seconds=took / steps if steps else None,
-            # Of several sessions at one task only the sum is known.
             idle_seconds=max(seconds - took, 0.0) / steps if steps else None,
             cores=(status.cpu_seconds - before.cpu_seconds) / seconds,
             **known,

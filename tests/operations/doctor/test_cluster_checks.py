@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import time
 
@@ -9,7 +10,8 @@ import pytest
 
 import headrace as tf
 from headrace.distributed.protocol import control_pb2 as pb
-from headrace.distributed.services import operation_calls
+from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.services import admin, operation_calls
 from headrace.operations.doctor import cluster as checks
 from headrace.operations.doctor.cluster import Answer, check_cluster, check_skew
 from headrace.operations.doctor.findings import Level
@@ -60,6 +62,36 @@ def test_a_wrong_token(monkeypatch):
         server.stop()
     assert (found.level, "token" in found.text) == (Level.fail, True)
     assert "HEADRACE_CLUSTER_TOKEN_FILE" in found.mend
+
+
+def test_a_certificate_that_has_expired(monkeypatch, tmp_path):
+    pytest.importorskip("cryptography")
+
+    def use(name, **options):
+        made = make_cluster_files(tmp_path / name, ["127.0.0.1"], **options)
+        own = made.hosts["127.0.0.1"]
+        monkeypatch.setenv("HEADRACE_TLS_CA", str(made.ca_file))
+        monkeypatch.setenv("HEADRACE_TLS_CERT", str(own.cert_file))
+        monkeypatch.setenv("HEADRACE_TLS_KEY", str(own.key_file))
+
+    use("old", days=1, now=datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=2))
+    server = tf.train.Server({"worker": ["127.0.0.1:0"]})
+    try:
+        (found,) = check_cluster(server.address)
+        assert (found.level, "certificate has expired" in found.text) == (Level.fail, True)
+        assert "HEADRACE_TLS_CERT" in found.mend
+        use("of another cluster")
+        (found,) = check_cluster(server.address)
+        assert (found.level, "is not accepted" in found.text) == (Level.fail, True)
+    finally:
+        server.stop()
+
+
+def test_only_files_of_the_doctor_are_looked_for(servers, tmp_path):
+    (tmp_path / "secret").write_text("")
+    said = admin.diagnose(servers[0].address, str(tmp_path), "secret")
+    assert said.storage_problem == "'secret' is no name of a file that is made to be looked for"
+    assert os.listdir(tmp_path) == ["secret"]
 
 
 def test_a_task_that_is_gone(servers):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -186,6 +187,9 @@ class ClusterPlan:
         self._old: list[MadePlan] = []
         #: About how many steps have begun: threads may count one for two.
         self.runs = 0
+        #: Those that ended well, and what they took together, in seconds; as inexact.
+        self.ended = 0
+        self.seconds = 0.0
         #: So many of the next steps may take long: they compile what is new.
         self.slow_steps = 0
         self._lock = threading.Lock()
@@ -242,7 +246,10 @@ class ClusterPlan:
             if self._epoch != self.session.moved.epoch:
                 self.renew(None if limit is None else limit.remaining())
             registered = self._made.registered
+            began = time.monotonic()
             results = self.session.run(registered, feeds, limit, trace)
+            self.ended += 1
+            self.seconds += time.monotonic() - began
             self.slow_steps = max(0, self.slow_steps - 1)
             return registered, results
         finally:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
+import uuid
 from collections.abc import Callable
 
 from headrace.distributed.protocol import control_pb2 as pb
@@ -13,10 +15,12 @@ from headrace.distributed.services.serving import Serving
 from headrace.errors import OpError
 from headrace.files import system
 
-__all__ = ["OperationCalls", "answer_name", "storage_problem"]
+__all__ = ["OperationCalls", "answer_name", "new_nonce", "storage_problem"]
 
 #: A trace is waited for so many seconds, if who asks says nothing else.
 _TRACE_SECONDS = 30.0
+#: Nobody has files of such names for another purpose.
+_NONCE = re.compile(r"\.headrace-doctor-[0-9a-f]{32}")
 
 
 class OperationCalls:
@@ -60,6 +64,11 @@ class OperationCalls:
         )
 
 
+def new_nonce() -> str:
+    """The name of a file that nobody else makes."""
+    return f".headrace-doctor-{uuid.uuid4().hex}"
+
+
 def answer_name(nonce: str, task: str) -> str:
     """The name of the file by which a task shows that it can write into a folder."""
     return f"{nonce}{task.replace('/', '.').replace(':', '-')}"
@@ -70,6 +79,8 @@ def storage_problem(folder: str, nonce: str, task: str) -> str:
 
     It writes a file beside that and leaves it for the other to read.
     """
+    if not _NONCE.fullmatch(nonce):
+        return f"{nonce!r:.100} is no name of a file that is made to be looked for"
     try:
         if not system.exists(system.join(folder, nonce)):
             return "it does not see a file that was just made there: the folder is another one"

@@ -58,6 +58,10 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
             steps=session.steps,
             plans=len(session.plans),
         )
+    plans = [p for session in task.master.sessions() for p in list(session.plans.values())]
+    loop = max(plans, key=lambda plan: plan.seconds, default=None)
+    if loop is not None:
+        status.loop_steps, status.loop_seconds = loop.ended, loop.seconds
     now = time.monotonic()
     for tracker in task.steps.open():
         waiting = sorted(tracker.tasks)

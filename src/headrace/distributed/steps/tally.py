@@ -8,6 +8,8 @@ from headrace.errors import CancelledError, DeadlineExceededError
 
 __all__ = ["StepTally", "is_given_up"]
 
+_GIVEN_UP = (DeadlineExceededError, CancelledError, KeyboardInterrupt)
+
 
 class StepTally:
     """Counts from the start of a process on, never downwards.
@@ -46,4 +48,4 @@ class StepTally:
 
 def is_given_up(error: BaseException | None) -> bool:
     """Whether a step ended because nobody waits for it any more."""
-    return isinstance(error, DeadlineExceededError | CancelledError | KeyboardInterrupt)
+    return error is not None and isinstance(error, _GIVEN_UP)

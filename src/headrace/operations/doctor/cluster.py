@@ -13,11 +13,11 @@ from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
 from headrace.distributed.services import admin
 from headrace.distributed.services.host import releases
-from headrace.distributed.services.operation_calls import answer_name
+from headrace.distributed.services.operation_calls import answer_name, new_nonce
 from headrace.errors import OpError, PermissionDeniedError, UnauthenticatedError, UnavailableError
 from headrace.files import system
 from headrace.operations.doctor.findings import Finding, fail, ok, warn
-from headrace.operations.doctor.storage import forget, nonce
+from headrace.operations.doctor.storage import forget
 from headrace.structured_logs import short_task
 
 __all__ = ["Answer", "check_cluster", "check_skew"]
@@ -171,7 +171,7 @@ def check_skew(answer: Answer) -> Finding:
 
 def _storage(folder: str, answers: list[Answer]) -> Iterator[Finding]:
     """Whether all tasks see the same files in a folder, and can write there."""
-    name = nonce()
+    name = new_nonce()
     mark = system.join(folder, name)
     mend = "Mount the same storage at the same path on all machines, for the user of the tasks."
     written = [mark]

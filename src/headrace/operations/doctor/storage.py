@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Iterator
 
+from headrace.distributed.services.operation_calls import new_nonce
 from headrace.errors import OpError
 from headrace.files import system
 from headrace.files.paths import is_local
 from headrace.operations.doctor.findings import Finding, fail, ok, warn
 
-__all__ = ["check_storage", "forget", "nonce"]
+__all__ = ["check_storage", "forget"]
 
 _GIB = 2**30
 _LEAST_ROOM = _GIB
 
 
-def nonce() -> str:
-    """The name of a file that nobody else makes."""
-    return f".headrace-doctor-{uuid.uuid4().hex}"
-
-
 def check_storage(folder: str, subject: str = "storage") -> Iterator[Finding]:
     """Whether files can be written, renamed and read in a folder, which is made if need be."""
-    name = nonce()
+    name = new_nonce()
     first, second = system.join(folder, name), system.join(folder, f"{name}.renamed")
     try:
         system.make_directories(folder)
