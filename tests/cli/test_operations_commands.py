@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import headrace as tf
-from headrace.cli import main
+from headrace.cli import main, watch
 from headrace.cli.watch import StatusWatch
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.errors import UnavailableError
@@ -143,13 +143,13 @@ class Answers:
 def test_a_straggler_is_told():
     first = [task(i, 0) for i in range(3)]
     answers = Answers(first, [task(0, 100), task(1, 98), task(2, 20)])
-    watch = answers.watch()
-    assert list(watch.rounds(1.0, 2)) == [1, 2]
-    lines = watch.lines()
+    watched = answers.watch()
+    assert list(watched.rounds(1.0, 2)) == [1, 2]
+    lines = watched.lines()
     assert "straggler" not in lines[0] + lines[1]
     assert lines[2].endswith("straggler: 0.20 of the median of steps")
     out = io.StringIO()
-    Console(file=out, width=150).print(watch.panel())
+    Console(file=out, width=150).print(watched.panel())
     text = out.getvalue()
     assert "0.20 of the median of steps" in text
     assert "Links" in text
@@ -159,25 +159,35 @@ def test_a_straggler_is_told():
 def test_when_one_task_is_gone_another_one_is_asked():
     gone = UnavailableError(None, None, "host0:1 does not answer")
     answers = Answers([task(0), task(1)], gone, [task(0, problem="no answer"), task(1)])
-    watch = answers.watch()
-    assert list(watch.rounds(1.0, 2)) == [1, 2]
+    watched = answers.watch()
+    assert list(watched.rounds(1.0, 2)) == [1, 2]
     assert answers.asked == ["host0:1", "host0:1", "host1:1"]
-    assert watch.lines()[0] == "worker/0 does not answer: no answer"
-    assert "1 without an answer" in watch.lines()[-1]
+    assert watched.lines()[0] == "worker/0 does not answer: no answer"
+    assert "1 without an answer" in watched.lines()[-1]
 
 
 def test_a_cluster_that_is_gone_ends_the_watch():
     gone = UnavailableError(None, None, "host0:1 does not answer")
     answers = Answers([task(0)], *[gone] * 20)
-    watch = answers.watch()
+    watched = answers.watch()
     with pytest.raises(click.ClickException, match="host0:1 does not answer"):
-        list(watch.rounds(1.0, None))
+        list(watched.rounds(1.0, None))
     assert answers.now == 11.0
 
 
-def test_control_c_ends_the_watch():
-    answers = Answers([task(0)], KeyboardInterrupt())
-    assert list(answers.watch().rounds(1.0, None)) == [1]
+@pytest.mark.parametrize("where", ["asking", "waiting", "writing"])
+def test_control_c_ends_the_watch(where, monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    answers = Answers([task(0)], KeyboardInterrupt() if where == "asking" else [task(0)])
+    if where == "waiting":
+        answers.wait = interrupt
+    if where == "writing":
+        monkeypatch.setattr(click, "echo", interrupt)
+    monkeypatch.setattr(watch, "StatusWatch", lambda address: answers.watch())
+    watch.watch_cluster("host0:1", 1.0, None)
+    assert len(capsys.readouterr().out.splitlines()) == (0 if where == "writing" else 2)
 
 
 def test_a_trace_needs_a_place(address):

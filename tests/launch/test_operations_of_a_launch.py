@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,12 +16,20 @@ import urllib.request
 import pytest
 from launches import CLUSTER, PATIENCE, Run, eventually
 
-from headrace.test.cluster import free_ports
-
 pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+def ports_in_a_row(count):
+    """The first of some free ports, outside of those that the system gives to anybody."""
+    for first in range(20_000, 30_000, count):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(first, first + count):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("there are none")
 
 
 def metrics(port):
@@ -71,7 +81,7 @@ def watch_at_a_terminal(address):
 
 
 def test_an_operator_looks_at_a_launch(tmp_path):
-    first = free_ports(1)[0]
+    first = ports_in_a_row(4)
     options = ("--ps", "1", "--workers", "2", "--log-format", "json", "--metrics-port", str(first))
     run = Run(tmp_path, CLUSTER, *options, "script.py", "1000000")
     try:
@@ -136,7 +146,7 @@ with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=[hook]) 
 
 
 def test_who_holds_up_a_training_in_step_is_named(tmp_path):
-    first = free_ports(1)[0]
+    first = ports_in_a_row(4)
     options = ("--ps", "1", "--workers", "3", "--metrics-port", str(first))
     run = Run(tmp_path, IN_STEP, *options, "script.py")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -33,14 +34,16 @@ def watch_cluster(address: str, interval: float, count: int | None) -> None:
     Raises:
         click.ClickException: if nobody answers, or nobody does any more.
     """
-    watch = StatusWatch(address)
-    console = Console()
-    if not console.is_terminal:
-        _plainly(watch, interval, count)
-        return
-    with Live(console=console, auto_refresh=False, screen=False) as live:
-        for _ in watch.rounds(interval, count):
-            live.update(watch.panel(), refresh=True)
+    # Wherever it comes: also while something is drawn.
+    with contextlib.suppress(KeyboardInterrupt):
+        watch = StatusWatch(address)
+        console = Console()
+        if not console.is_terminal:
+            _plainly(watch, interval, count)
+            return
+        with Live(console=console, auto_refresh=False, screen=False) as live:
+            for _ in watch.rounds(interval, count):
+                live.update(watch.panel(), refresh=True)
 
 
 def _plainly(watch: StatusWatch, interval: float, count: int | None) -> None:
@@ -72,22 +75,19 @@ class StatusWatch:
         self._tasks: list[TaskRates] = []
 
     def rounds(self, interval: float, count: int | None) -> Any:
-        """Yields after each time that the cluster was asked; Ctrl-C ends it.
+        """Yields after each time that the cluster was asked.
 
         Raises:
             click.ClickException: if nobody answers, or nobody does any more.
         """
         number = 0
-        try:
-            while True:
-                if self._read():
-                    number += 1
-                    yield number
-                if number == count:
-                    return
-                self._wait(interval)
-        except KeyboardInterrupt:
-            return
+        while True:
+            if self._read():
+                number += 1
+                yield number
+            if number == count:
+                return
+            self._wait(interval)
 
     def _read(self) -> bool:
         """Ask the cluster; whether it has answered."""
