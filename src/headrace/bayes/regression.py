@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import headrace as tf
 
 __all__ = ["LinearRegression", "LogisticRegression", "NormalPosterior"]
@@ -138,7 +140,8 @@ class LogisticRegression(_Regression):
 
         Args:
             features: ``[rows, features]``; ``targets``: ``[rows]``.
-            num_steps: of Newton's method from 0 on.
+            num_steps: of Newton's method from 0 on, at most: it ends when a step moves no
+                coefficient by more than its rounding.
 
         Raises:
             ValueError: if features are no matrix of a known number of columns, or targets no
@@ -156,12 +159,19 @@ class LogisticRegression(_Regression):
                 slope = tf.linalg.matvec(x, y - p, transpose_a=True) - mode / self.prior_scale**2
                 return gram, slope
 
-            def step(mode: Any, _: Any) -> Any:
-                gram, slope = curvature(mode)
-                return mode + _normal(gram, slope, self.prior_scale).mean
+            rounding = 16 * np.finfo(x.dtype.as_numpy_dtype).eps
 
-            start = tf.zeros([count], x.dtype)
-            mode = tf.foldl(step, tf.range(num_steps), start, back_prop=False)
+            def goes_on(number: Any, mode: Any, move: Any) -> Any:
+                least = rounding * tf.maximum(tf.reduce_max(tf.abs(mode)), 1.0)
+                return (number < num_steps) & (tf.reduce_max(tf.abs(move)) > least)
+
+            def step(number: Any, mode: Any, _: Any) -> Any:
+                gram, slope = curvature(mode)
+                move = _normal(gram, slope, self.prior_scale).mean
+                return number + 1, mode + move, move
+
+            start = 0, tf.zeros([count], x.dtype), tf.ones([count], x.dtype)
+            mode = tf.while_loop(goes_on, step, start, back_prop=False)[1]
             gram, slope = curvature(mode)
             return NormalPosterior(mode, _normal(gram, slope, self.prior_scale).covariance)
 

@@ -54,11 +54,10 @@ def _product(a: Any, b: Any, axis_a: int, axis_b: int) -> Any:
 
 
 def _least(values: Any) -> tuple[Any, Any]:
-    """The least of each row and where it is first. XLA's argmin takes ten times as long."""
-    least = values.min(1)
-    place = lax.broadcasted_iota(jnp.int32, values.shape, 1)
-    equal = values == least[:, None]
-    return least, jnp.min(jnp.where(equal, place, values.shape[1]), axis=1)
+    """The least of each column and where it is first. XLA's argmin takes ten times as long."""
+    least = values.min(0)
+    place = lax.broadcasted_iota(jnp.int32, values.shape, 0)
+    return least, jnp.min(jnp.where(values == least, place, values.shape[0]), axis=0)
 
 
 def nearest_centers(points: Any, centers: Any, *, num_clusters: int) -> tuple[Any, ...]:
@@ -80,14 +79,15 @@ def nearest_centers(points: Any, centers: Any, *, num_clusters: int) -> tuple[An
     def body(carry: Any, first: Any, block: Any) -> tuple[Any, Any]:
         sums, counts, bad = carry
         shifted = block - middle
-        scores = lengths - 2 * _product(shifted, near, 1, 1)
+        # A row for each centre: what is done for all points at once then stands side by side.
+        scores = lengths[:, None] - 2 * _product(near, shifted, 1, 1)
         least, owner = _least(scores)
         distance = least + (shifted * shifted).sum(1)
         bad = first_bad(jnp.isfinite(distance), first, bad, rows)
-        place = lax.broadcasted_iota(jnp.int32, scores.shape, 1)
-        owns = (place == owner[:, None]).astype(points.dtype)
-        sums = sums + _product(owns, shifted, 0, 0)
-        counts = counts + owns.sum(0).astype(jnp.int64)
+        place = lax.broadcasted_iota(jnp.int32, scores.shape, 0)
+        owns = (place == owner).astype(points.dtype)
+        sums = sums + _product(owns, shifted, 1, 0)
+        counts = counts + owns.sum(1).astype(jnp.int64)
         return (sums, counts, bad), (owner.astype(jnp.int64), jnp.maximum(distance, 0))
 
     start = jnp.zeros_like(centers), jnp.zeros([clusters], jnp.int64), jnp.int32(rows)
@@ -113,11 +113,11 @@ def nearest_neighbors(points: Any, centers: Any, k: Any) -> tuple[Any, Any]:
 
     def body(bad: Any, first: Any, block: Any) -> tuple[Any, Any]:
         shifted = block - middle
-        scores = lengths - 2 * _product(shifted, near, 1, 1)
+        scores = lengths[:, None] - 2 * _product(near, shifted, 1, 1)
         if count == 1:
             least, place = (x[:, None] for x in _least(scores))
         else:
-            least, place = lax.top_k(-scores, count)
+            least, place = lax.top_k(-scores.T, count)
             least = -least
         distance = least + (shifted * shifted).sum(1, keepdims=True)
         bad = first_bad(jnp.isfinite(distance).all(1), first, bad, rows)
