@@ -92,3 +92,12 @@ def test_the_count_of_updates_begins_without_one(second):
     (update,) = state_of(tf.get_default_graph()).updates
     assert x.op in needed([update.op], set())
     assert x.op not in needed([update.begin], set())
+
+
+def test_one_worker_counts_its_steps_as_a_program_alone_does(second, monkeypatch):
+    monkeypatch.setattr(second, "workers", 1)
+    step = tf.train.get_or_create_global_step()
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.Variable(1.0) * 2.0, step)
+    (update,) = state_of(tf.get_default_graph()).updates
+    assert (update.own, update.begin) == ([], None)
+    assert "FloorMod" not in {op.type for op in needed([update.op], set())}

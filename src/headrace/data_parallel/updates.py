@@ -84,8 +84,8 @@ def _by_itself(workers: int, asked: _Asked) -> SharedUpdate:
     """
     graph = get_default_graph()
     optimizer, pairs, global_step, name = asked
-    if global_step is None:
-        return SharedUpdate(optimizer.apply_gradients(pairs, None, name))
+    if global_step is None or workers == 1:
+        return SharedUpdate(optimizer.apply_gradients(pairs, global_step, name))
     done = optimizer.apply_gradients(pairs, None, f"{asked.step_name}_update")
     # Its first value must not wait for a step.
     with graph.colocate_with(global_step), graph.control_dependencies(None):
