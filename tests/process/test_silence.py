@@ -102,6 +102,12 @@ def test_a_stopped_server_is_noticed_within_three_seconds(record_property):
                 took = time.monotonic() - began
         record_property("SIGSTOP of a server", took)
         assert took < 3.5  # ours is a busy machine
+        began = time.monotonic()
+        stopped, _ = admin.status(tasks.addresses["worker"][0])
+        took = time.monotonic() - began
+        record_property("status with a server that is stopped", took)
+        assert "did not answer" in stopped.problem or "cannot be reached" in stopped.problem
+        assert took < 1.2  # the same
     finally:
         tasks.kill_all()
 

@@ -60,6 +60,10 @@ def formed(size=3):
             "for a group of 0",
         ),
         (pb.Collective(kind=pb.JOIN, members=[{"task": name_of(1)}]), "without names or devices"),
+        (
+            pb.Collective(kind=pb.LEFT, members=[{"task": name_of(2), "devices": ["d"]}]),
+            "of another task than its own",
+        ),
         (pb.Collective(kind=pb.REFUSED, piece=-1, sequence=-1), "of an error with the code -1"),
         (pb.Collective(kind=pb.REFUSED, piece=99, sequence=-1), "of an error with the code 99"),
     ],

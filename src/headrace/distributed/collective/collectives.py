@@ -323,13 +323,12 @@ class TaskCollectives:
         group = self._groups.get(message.group)
         if group is None:
             return []
-        member = member_of(message.members[0])
-        if group.key != self._generations.number_of(parts_of(group.key)[0]) or not any(
-            m[:2] == member[:2] for m in group.members
-        ):
-            return group.received(sender, message)
-        # The group was formed with it. All wait anew, until they are admitted where it is.
-        return self._call_for(parts_of(group.key)[0], group.members)
+        key, start = parts_of(group.key)[0], member_of(message.members[0])[:2]
+        is_own = key in self._growing and group.key == self._generations.number_of(key)
+        if is_own and any(m[:2] == start for m in group.members):
+            # The group was formed with it. All wait anew, until they are admitted where it is.
+            return self._call_for(key, group.members)
+        return group.received(sender, message)
 
     def _group(self, key: int, size: int = 0) -> CollectiveGroup:
         group = self._groups.get(key)
