@@ -415,11 +415,10 @@ class Region:
 
     def _move(self, store: ResourceStore, args: list[Any]) -> None:
         """Hand large state that NumPy has made to the device, one by one: JAX would have all of it
-        twice at once."""
-        if not self.in_place.is_large:
-            return
+        twice at once, and copy what is only read in each step, unless NumPy has aligned it."""
+        begin = 0 if self.in_place.is_large else len(self.donated)
         with self.options.scope():
-            for position, key in enumerate(self.donated):
+            for position, key in list(enumerate(self.read_keys))[begin:]:
                 value = args[position]
                 if isinstance(value, np.ndarray) and value.nbytes >= LARGE:
                     moved = args[position] = jax.device_put(value, may_alias=False)
