@@ -64,7 +64,8 @@ with tf.device(setter or f"/job:worker/task:{{index}}"):
 hooks = [] if mode == "async" else [optimizer.make_session_run_hook(index == 0)]
 if mode == "sync":
     hooks = [optimizer.make_session_run_hook(index == 0, num_tokens=0)]
-with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=hooks) as sess:
+begins = index == 0 or mode == "all-reduce"  # there each has variables of its own
+with tf.train.MonitoredTrainingSession(server.target, begins, hooks=hooks) as sess:
     for i in range(int(sys.argv[1])):
         own = slice(rows(i).start + index, rows(i).stop, workers)
         sess.run(train, {{x: xs[own], y: ys[own]}})
