@@ -283,7 +283,7 @@ class Series:
         return table_files.read_header(self.path(step))
 
     def restore(self, step, store=None):
-        store = store or new_store()
+        store = new_store() if store is None else store
         table_files.load(store, self.prefix(step), "t", (0, 1), True, f"{self.directory}/m")
         keys, rows = store.items()
         return dict(zip(keys.tolist(), rows[:, 0].tolist(), strict=True))
