@@ -143,7 +143,7 @@ class SharedModel:
 
     # -- steps ------------------------------------------------------------------------------
 
-    def _compute(self, state: Any, data: Any) -> Any:
+    def _compute(self, state: Any, data: Any, scale: Any) -> Any:
         """Gradients of one batch, as `train_step` of Keras computes them; nothing is applied."""
         model = self.model
         trainable, other, optimizer, metrics = state
@@ -153,15 +153,16 @@ class SharedModel:
         given = (trainable, other, metrics, x, y, weights)
         (_, found), grads = compute(*given, training=True, optimizer_variables=optimizer)
         loss, outputs, other, metrics = found
+        loss = loss * jax.numpy.asarray(scale, loss.dtype)  # as metrics are to know it
         logs, metrics = model._update_metrics_variables(metrics, loss, x, y, outputs, weights)
         return logs, grads, other, metrics
 
     def step(self, state: Any, data: Any) -> Any:
         """In the place of `train_step`: the logs of this worker's rows, and the new state."""
         trainable, other, optimizer, metrics = state
-        rows, weight = self._rows(data)
+        rows, weight, scale = self._rows(data)
         if weight:
-            self._logs, grads, new_other, new_metrics = self._gradients(state, rows)
+            self._logs, grads, new_other, new_metrics = self._gradients(state, rows, scale)
         elif not self.own.averages:
             return self._logs, state
         else:  # others have rows of this last batch
@@ -185,18 +186,19 @@ class SharedModel:
         trainable = [jax.numpy.asarray(v) for v in values]
         return self._logs, (trainable, other, optimizer, new_metrics)
 
-    def _rows(self, data: Any) -> tuple[Any, float]:
-        """This worker's rows of a batch, and how much the mean over them counts."""
+    def _rows(self, data: Any) -> tuple[Any, float, float]:
+        """This worker's rows, how much their loss counts, and what makes it that of a batch."""
         is_sum = self.own.averages and _adds_up(self.model)
         worker, workers = self.own.worker, self.own.workers
         if self.reads_share:
-            return data, workers if is_sum else 1
+            return (data, workers, workers) if is_sum else (data, 1, 1)
         size = next(len(a) for a in jax.tree.leaves(data) if np.ndim(a))
         own = jax.tree.map(lambda a: a[worker::workers] if np.ndim(a) else a, data)
         count = len(range(worker, size, workers))
         if is_sum or not self.own.averages:
-            return own, (workers if is_sum else 1) if count else 0
-        return own, count * workers / size
+            weight = (workers if is_sum else 1) if count else 0
+            return own, weight, size / count if is_sum and count else 1
+        return own, count * workers / size, 1
 
     def _rate(self, values: Sequence[Any]) -> float:
         """The learning rate of the next update, by what Keras knows of it."""
