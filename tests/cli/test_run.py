@@ -82,6 +82,23 @@ def test_exit_status_and_traceback(run, text, status, errors):
 
 
 @pytest.mark.process
+def test_a_server_that_goes_on_as_a_worker_when_it_is_stopped_has_ended_well(run):
+    text = """
+import threading
+import tensorflow as tf
+server = tf.train.Server.create_local_server()
+threading.Thread(target=server.stop).start()
+server.join()
+with tf.Session(server.target) as sess:
+    sess.run(tf.constant(1))
+"""
+    found = run(text)
+    assert (found.returncode, found.stdout) == (0, "")
+    assert found.stderr.endswith("headrace: program.py has served until its server was stopped\n")
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.process
 def test_a_program_for_python_2(run):
     done = run('import sys\nprint "hello"\n')
     assert done.returncode == 1

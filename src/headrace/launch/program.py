@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import runpy
 import sys
 import traceback
@@ -53,9 +54,20 @@ def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoRe
     except (SystemExit, click.ClickException):
         raise
     except BaseException as error:
+        if _only_served(error):
+            # In TensorFlow `join()` never returned, so programs of the time go on as workers.
+            print(f"headrace: {program} has served until its server was stopped", file=sys.stderr)
+            sys.exit(0)
         _report(error, program)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
     sys.exit(0)
+
+
+def _only_served(error: BaseException) -> bool:
+    """Whether a program has gone on behind ``server.join()``, and then missed the server."""
+    server = sys.modules.get("headrace.distributed.services.server")
+    told = re.search(r"The server of this process at (\S+) was stopped", str(error))
+    return server is not None and told is not None and bool(server.was_stopped(told[1]))
 
 
 def _file_source(program: Path) -> bytes | None:
