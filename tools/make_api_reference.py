@@ -84,6 +84,7 @@ CONTRIB = [
         ),
         *(
             "legacy_seq2seq",
+            "linear_optimizer",
             "lookup",
             "losses",
             "metrics",

@@ -259,7 +259,7 @@ class SdcaModel:
     ...     sess.run(tf.global_variables_initializer())
     ...     for _ in range(20):
     ...         sess.run(train)
-    ...     sess.run(w).round(3).tolist(), bool(sess.run(gap) < 1e-4)
+    ...     [round(float(v), 3) for v in sess.run(w)], bool(sess.run(gap) < 1e-4)
     ([0.429], True)
     """
 

@@ -78,7 +78,7 @@ def _find(metric_name: str) -> tuple[_Metric, str]:
 
 
 def get_metric(metric_name: str) -> _Metric:
-    """A metric ``f(predictions, targets, weights=None)`` that gives (value, update).
+    """A metric ``f(predictions, targets, weights=None)`` that gives (value, update), both scalars.
 
     Args:
         metric_name: "accuracy", "classification_log_loss", "precision", "r2", "recall" or "top_5".
@@ -95,7 +95,7 @@ def get_metric(metric_name: str) -> _Metric:
 
 
 def get_prediction_key(metric_name: str) -> str:
-    """Which of the predictions of a forest the metric is called with.
+    """Which of the predictions of a forest the metric is called with: a vector or a matrix.
 
     Raises:
         KeyError: for a name that `get_metric` does not know.

@@ -94,7 +94,10 @@ def get_default_head(params: ForestHParams, weights_name: Any, name: str | None 
 
     Args:
         params: filled.
-        weights_name: the feature with the weights of examples, or None.
+        weights_name: the feature with the weights of examples, ``[batch]``, or None.
+
+    Raises:
+        ValueError: for numbers of classes or outputs below 1.
 
     >>> params = tf.contrib.tensor_forest.ForestHParams(num_classes=3, num_features=4).fill()
     >>> tf.contrib.tensor_forest.random_forest.get_default_head(params, None).logits_dimension
