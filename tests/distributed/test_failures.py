@@ -153,7 +153,8 @@ def test_a_step_within_its_deadline():
         queued.session.close()
 
 
-def test_closing_a_session_ends_its_steps(where):
+def test_closing_a_session_ends_its_steps(where, caplog):
+    caplog.set_level("DEBUG", "headrace.distributed")
     with with_cluster(timing=FAST, ps=1, worker=1) as cluster:
         queued = Queued(cluster, where)
         step = queued.waiting()
@@ -161,6 +162,10 @@ def test_closing_a_session_ends_its_steps(where):
         error = step.error()
         assert isinstance(error, CancelledError)
         assert error.message == "The session was closed while a step ran."
+        # A training that ends well ends such steps: the log of a normal run is quiet about them.
+        (told,) = [r for r in caplog.records if error.message in r.getMessage()]
+        assert (told.levelname, told.headrace["event"]) == ("DEBUG", "step_given_up")
+        assert " was given up after " in told.getMessage()
         waits_for(lambda: not cluster.leftovers())
         assert not any(task.worker.plans for task in cluster.tasks.values())
 

@@ -190,15 +190,22 @@ class Steps:
         took = (time.monotonic() - tracker.began) * 1e3
         failure = tracker.error
         if failure is not None:
-            text = "Step %016x failed after %.3f ms: %s: %s"
-            kind = type(failure).__name__
-            told = {"step_id": f"{number:016x}", "error": kind, "milliseconds": round(took, 3)}
-            said = (number, took, kind, failure.message)
-            event = "step_given_up" if is_given_up(failure) else "step_failed"
-            tell(_log, event, text, *said, task=self.task, fields=told)
+            self._tell_failure(number, took, failure)
             raise failure
         _log.debug("Step %016x ended after %.3f ms", number, took)
         return tracker.results
+
+    def _tell_failure(self, number: int, took: float, failure: OpError) -> None:
+        """Log that a step did not end well: quietly where nobody waited for it any more."""
+        kind = type(failure).__name__
+        told = {"step_id": f"{number:016x}", "error": kind, "milliseconds": round(took, 3)}
+        event, how, level = "step_failed", "failed", logging.INFO
+        if is_given_up(failure):
+            # Each normal end of a training gives up steps that wait for what others do.
+            event, how, level = "step_given_up", "was given up", logging.DEBUG
+        text = f"Step %016x {how} after %.3f ms: %s: %s"
+        said = (number, took, kind, failure.message)
+        tell(_log, event, text, *said, level=level, task=self.task, fields=told)
 
     def _ask(
         self, tracker: StepTracker, plan: RegisteredPlan, feeds: Sequence[Any], options: StepOptions
