@@ -47,7 +47,7 @@ class SimulatedPair:
         #: Who serves, as clients find it; the other one of the two follows.
         self.acknowledged: set[int] = set()
         self.updates = 0
-        self.promotions = self.drops = self.depositions = 0
+        self.promotions = self.drops = self.depositions = self.departures = 0
         #: The connection of the pair: messages by receiver; None while there is none.
         self.wires: dict[str, deque[Any]] | None = None
         #: Who has not noticed that the connection is gone, and whether the peer is known dead.
@@ -65,7 +65,7 @@ class SimulatedPair:
         """One event."""
         events = [self.update] * 6 + [self.deliver] * 10 + [self.notice] * 3
         events += [self.ask] * 4 + [self.connect] * 2 + [self.restart] * 2
-        events += [self.break_wires, self.kill]
+        events += [self.break_wires, self.kill, self.stop_standby]
         self.random.choice(events)()
         self.cut -= self.cut > 0
         self.acknowledge()
@@ -209,17 +209,40 @@ class SimulatedPair:
                     self.wires = {"ps0": deque(), "ps1": deque()}
                     self.send(process, "follow", process.me)
 
-    def kill(self) -> None:
-        """A process ends, if all is well."""
+    def is_well(self) -> bool:
+        """Whether a process may end, and nothing is lost."""
         stages = [p.primary.stage for p in self.serving() if p.primary is not None]
         live_witness = all(
             p.primary.view.witness == self.processes["worker"].me
             for p in self.serving()
             if p.primary is not None
         )
-        if self.down or self.unaware or stages != ["protected"] or not live_witness:
+        mended = not self.down and not self.unaware
+        return mended and stages == ["protected"] and live_witness
+
+    def stop_standby(self) -> None:
+        """The standby ends in good order; what it has sent before may be lost on its way."""
+        if not self.is_well() or self.wires is None:
             return
-        home = self.random.choice(HOMES)
+        (serving,) = self.serving()
+        home, to = self.other(serving.me[0]), self.wires[serving.me[0]]
+        standby = self.processes[home].standby
+        view = standby.leave() if standby is not None else None
+        if view is None:
+            return
+        self.send(self.processes[home], "released", view.epoch)
+        while to and self.random.random() < 0.9:
+            self.receive(serving, *to.popleft())
+        assert serving.primary is not None
+        self.departures += serving.primary.stage == "alone"
+        self.end(home)
+
+    def kill(self) -> None:
+        """A process ends, if all is well."""
+        if self.is_well():
+            self.end(self.random.choice(HOMES))
+
+    def end(self, home: str) -> None:
         self.down[home] = self.random.randrange(40)
         if home != "worker":
             self.wires = None

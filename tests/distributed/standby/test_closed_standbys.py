@@ -1,6 +1,8 @@
 """What a server does for copies ends with it, whatever it was about to begin."""
 
-from server_clusters import Cluster
+from server_clusters import Cluster, eventually
+
+import headrace as tf
 
 
 def test_nothing_begins_after_the_end():
@@ -14,3 +16,30 @@ def test_nothing_begins_after_the_end():
         assert standbys._primary is None
     finally:
         cluster.stop()
+
+
+def test_a_server_that_stops_releases_the_copy_that_it_keeps(caplog):
+    """The other one goes on at once, without a word to a witness; nobody is alarmed."""
+    caplog.set_level("INFO", "headrace.distributed")
+    cluster = Cluster(ps=2, worker=1, replicas=1).start_all()
+    try:
+        first, second = cluster["ps", 0], cluster["ps", 1]
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", [3], initializer=tf.zeros_initializer())
+            add, make = v.assign_add([1.0, 1.0, 1.0]), v.initializer
+            with tf.Session(cluster.target()) as session:
+                session.run(make)
+                assert eventually(lambda: first.standbys.copy_stage == "protected")
+                session.run(add)
+                second.stop()
+                assert eventually(lambda: first.standbys.copy_stage == "alone")
+                assert session.run(add).tolist() == [2.0, 2.0, 2.0]
+    finally:
+        cluster.stop()
+    (told,) = [r for r in caplog.records if "goes on without its copy" in r.getMessage()]
+    assert told.levelname == "INFO"
+    assert told.getMessage() == (
+        "/job:ps/replica:0/task:0 goes on without its copy: "
+        f"/job:ps/replica:0/task:1 at {second.address} has stopped"
+    )
+    assert not [r for r in caplog.records if r.levelname == "WARNING"]

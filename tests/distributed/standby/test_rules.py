@@ -23,6 +23,7 @@ def test_nothing_acknowledged_is_lost_over_a_thousand_schedules() -> None:
     assert sum(p.promotions for p in found) > 300
     assert sum(p.drops for p in found) > 500
     assert sum(p.depositions for p in found) > 50
+    assert sum(p.departures for p in found) > 200
     assert sum(len(p.acknowledged) for p in found) > 10_000
 
 
@@ -79,3 +80,27 @@ def test_a_standby_gives_up_its_claim_when_only_the_witness_has_ended() -> None:
     assert (standby.stage, standby.lost()) == ("following", None)
     standby.take_over()
     assert standby.stage == "following"
+
+
+def test_a_standby_that_is_about_to_stop_releases_itself() -> None:
+    primary, standby = Primary(A), Standby(B)
+    primary.followed(B)
+    primary.filled()
+    primary.appoint(C)
+    primary.appointed(primary.wanted)
+    standby.named(primary.wanted)
+    primary.named(2)
+    assert primary.stage == "protected"
+    primary.released(1)  # of a view that holds no more
+    assert primary.stage == "protected"
+    assert standby.leave() == View(2, A, B, C)
+    assert standby.lost() is None
+    primary.released(2)
+    assert (primary.stage, primary.follower, primary.is_gated) == ("alone", None, False)
+
+
+def test_a_follower_that_stops_and_one_that_claims_release_nothing() -> None:
+    assert Standby(B).leave() is None
+    standby = _claiming()
+    assert standby.leave() is None
+    assert standby.stage == "claiming"

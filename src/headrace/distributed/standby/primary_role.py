@@ -106,8 +106,7 @@ class PrimaryRole:
             if message.epoch:
                 self.rules.named(message.epoch)
                 if message.released:
-                    self.rules.released(message.epoch)
-                    self.journal.gate(self.rules.is_gated)
+                    self._released(message.epoch)
                 elif self.rules.stage == "protected":
                     self._say_protected()
                 return
@@ -119,6 +118,15 @@ class PrimaryRole:
                 return
         self.journal.kept(message.sequence)
         self.journal.news.set()
+
+    def _released(self, epoch: int) -> None:
+        """The follower claims nothing any more: it was asked to, or it stops."""
+        self.rules.released(epoch)
+        self.journal.gate(self.rules.is_gated)
+        if self.rules.stage == "alone":
+            self._link = None
+            self.journal.stop()
+            self._say_copy_lost("has stopped", logging.INFO)
 
     def _hand_over(self, link: Link) -> None:
         """The process that served the task before has all that was ever acknowledged."""
@@ -237,6 +245,12 @@ class PrimaryRole:
         text, said = "%s: updates wait for its copy, %s", (self.task, shown(self._follower_at))
         tell(_log, "copy_complete", text, *said, level=level, task=self.task)
 
+    def _say_copy_lost(self, why: str, level: int) -> None:
+        if self._stop.is_set():
+            return  # it goes on with nothing
+        text, said = "%s goes on without its copy: %s %s", (shown(self._follower_at), why)
+        tell(_log, "copy_lost", text, self.task, *said, level=level, task=self.task)
+
     def _look_at_witness(self) -> None:
         now = time.monotonic()
         if self._witness_at in self._witnesses():
@@ -265,9 +279,7 @@ class PrimaryRole:
             self.journal.gate(self.rules.is_gated)
         if stage == "alone":
             self.journal.stop()
-            text = "%s goes on without its copy: %s is lost"
-            said, level = (self.task, shown(follower)), logging.WARNING
-            tell(_log, "copy_lost", text, *said, level=level, task=self.task)
+            self._say_copy_lost("is lost", logging.WARNING)
         elif stage == "deposed":
             _log.error(
                 "%s was cut off, and %s serves in its place: this server stops. Start it again",

@@ -6,7 +6,8 @@ of its three members, so that there are never two that both may acknowledge upda
 - the primary appoints a witness and then names the standby, which has a whole copy by then;
 - the primary *drops* a standby that it has lost, or the standby *claims* the place of a primary
   that it has lost: the witness agrees to the first of them, and the other one hears of it;
-- a primary that has lost the witness *releases* the standby, and appoints another witness.
+- a primary that has lost the witness *releases* the standby, and appoints another witness;
+- a standby that is about to stop releases itself, so that nobody needs to be asked.
 
 From the moment in which a standby may have been named, the primary acknowledges nothing that the
 standby does not keep. A member that is known to be dead, not only silent, has no say.
@@ -150,8 +151,12 @@ class Primary:
         return self.stage == "releasing"
 
     def released(self, epoch: int) -> None:
-        """The standby is a mere follower again, with a whole copy."""
-        if self.stage == "releasing" and epoch == self.view.epoch:
+        """The standby is a mere follower again, with a whole copy; unasked, it is about to stop."""
+        if epoch != self.view.epoch:
+            return
+        if self.stage == "protected":
+            self._alone(self._tried)
+        elif self.stage == "releasing":
             self.view = View(self.view.epoch, self.view.primary)
             self.stage = "filled"
 
@@ -210,6 +215,14 @@ class Standby:
         if self.stage == "named" and self.view is not None and self.view.epoch == epoch:
             self.view, self.stage = None, "following"
         return self.stage == "following"
+
+    def leave(self) -> View | None:
+        """This process is about to stop. Returns the view in which it was the standby until now,
+        for the primary to be told."""
+        if self.stage != "named":
+            return None
+        view, self.view, self.stage = self.view, None, "following"
+        return view
 
     def lost(self) -> View | None:
         """The primary is lost. Returns the view to propose to the witness of `view`, if this is a

@@ -29,6 +29,8 @@ _log = logging.getLogger("headrace.distributed")
 _PAUSE = 0.1
 #: A primary that can be reached has so many seconds to drop its standby, before that claims.
 _GRACE = 1.0
+#: The last message of this process leaves within so many seconds.
+_FLUSH_SECONDS = 1.0
 #: Without a witness it waits so many seconds for one.
 _PATIENCE = 5.0
 
@@ -229,6 +231,13 @@ class StandbyRole:
         return self.rules.stage in ("named", "claiming", "promoted")
 
     def close(self) -> None:
-        """Follow no more."""
+        """Follow no more; who serves the task is told that this process will not take its place."""
         self._stop.set()
+        with self._lock:
+            link, view = self._link, self.rules.leave()
+        if link is not None and view is not None:
+            message = pb.CopyKept(task=self.task, epoch=view.epoch, released=True)
+            with contextlib.suppress(PipeBroken):
+                link.send(pack(message), block=False)
+                link.flush(_FLUSH_SECONDS)
         self._lost.set()
