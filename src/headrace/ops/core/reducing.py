@@ -47,7 +47,7 @@ def in_vectors(reduce: Reduce, x: Any, axes: tuple[int, ...]) -> Any:
     Args:
         axes: from the front, in order.
     """
-    if not axes or x.size < _LEAST or jax.default_backend() != "cpu":
+    if not axes or not _is_large(x):
         return reduce(x, axes)
     shape = x.shape
     grouped = itertools.groupby(range(len(shape)), axes.__contains__)
@@ -60,6 +60,14 @@ def in_vectors(reduce: Reduce, x: Any, axes: tuple[int, ...]) -> Any:
                 x = lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
             x = _reduce_run(reduce, x, position, runs[position][1])
     return lax.reshape(x, [size for i, size in enumerate(shape) if i not in axes])
+
+
+def _is_large(x: Any) -> bool:
+    """Whether vectors pay. Of sizes without numbers, as in programs that are exported, nobody knows
+    whether they can be divided."""
+    if not all(isinstance(size, int) for size in x.shape):
+        return False
+    return x.size >= _LEAST and jax.default_backend() == "cpu"
 
 
 def _reduce_run(reduce: Reduce, x: Any, axis: int, sizes: list[int]) -> Any:
@@ -97,8 +105,7 @@ def extreme_in_vectors(reduce: Reduce, pair: Callable[[Any, Any], Any], x: Any, 
         pair: that of two arrays.
     """
     axis = len(x.shape) - 1
-    short = axes == (axis,) and x.shape[axis] <= _HALVED
-    if not short or x.size < _LEAST or jax.default_backend() != "cpu":
+    if axes != (axis,) or not _is_large(x) or x.shape[axis] > _HALVED:
         return in_vectors(reduce, x, axes)
     while x.shape[axis] > 1 and x.shape[axis] % 2 == 0:
         half = x.shape[axis] // 2
@@ -114,7 +121,7 @@ def sums_by_product(x: Any) -> Any:
     apart into loops over each of their dimensions.
     """
     rows, columns = x.shape
-    parts = math.gcd(rows, _PARTS) or 1
+    parts = math.gcd(rows, _PARTS) if isinstance(rows, int) else 1
     ones = lax.full((1, rows // parts), 1, x.dtype)
     sums = lax.dot(ones, lax.reshape(x, (rows // parts, parts * columns)))
     return lax.reduce_sum(lax.reshape(sums, (parts, columns)), (0,))
