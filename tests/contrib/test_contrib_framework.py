@@ -180,5 +180,7 @@ def test_names_of_folders_lead_to_the_package() -> None:
 def test_a_missing_name_says_why() -> None:
     with pytest.raises(AttributeError, match="Did you mean 'fully_connected'"):
         _ = tf.contrib.layers.fully_conected
-    with pytest.raises(AttributeError, match=r"tf.contrib.factorization.KMeansClustering does this"):
+    with pytest.raises(
+        AttributeError, match=r"tf.contrib.factorization.KMeansClustering does this"
+    ):
         _ = tf.contrib.learn.KMeansClustering

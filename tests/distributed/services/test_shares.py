@@ -306,7 +306,8 @@ def test_servers_with_copies_come_and_go_while_a_worker_trains(cluster, joined):
         goes_on(done)
         sizes = sizes_at(first, second, third)
         assert min(sizes) > 0.7 * sum(sizes) / 3, sizes
-        assert eventually(lambda: are_protected(first, second, third))
+        stages = [s.standbys.copy_stage for s in (first, second, third)]
+        assert eventually(lambda: are_protected(first, second, third)), stages
         # What it has got is in its copy, and in no other one any more.
         role = first.standbys._roles[third.task.me.task]
         assert {h.name for h in role.values._values if h.kind == "variable"} == keys_at(third)
