@@ -131,7 +131,10 @@ class Turns:
         return numbers
 
     def _tell(self, place: int) -> None:
-        if self._session.run(self._ready):
+        if not self._session.run(self._ready):
+            return
+        # Who has joined a job that was started with fewer has no place there: nobody waits for it.
+        if place < len(self._session.run(self._read)):
             self._session.run(self._write, {self._place: [place], self._number: [self._steps]})
 
     def _wait(self, done: Callable[[], bool], who: str) -> None:
