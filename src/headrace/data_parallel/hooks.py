@@ -13,6 +13,7 @@ from headrace.graph import dtypes
 from headrace.graph.graph import get_default_graph
 from headrace.ops.core.build import convert_to_tensor
 from headrace.ops.state.variables import Variable
+from headrace.train.session_layers import leaves_cluster
 from headrace.train.session_run_hook import SessionRunHook
 
 __all__ = ["PartHook", "SavedHook", "TogetherHook", "begin_own"]
@@ -100,7 +101,9 @@ class TogetherHook(SessionRunHook):
         self._worker.clear_before(self._container)
 
     def wait_for_chief(self, session: Any) -> None:
-        """Wait until the chief has saved."""
+        """Wait until the chief has saved; who is to leave the cluster leaves the others to it."""
+        if leaves_cluster(session):
+            return
         self.wait(session, [self._is_saved], "The chief has not ended its training")
 
     def wait(self, session: Any, flags: list[Any], what: str) -> None:
