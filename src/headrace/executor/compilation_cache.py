@@ -25,7 +25,7 @@ from jaxlib import version
 
 from headrace.settings import flags
 
-__all__ = ["opened", "seal", "use_compilation_cache"]
+__all__ = ["opened", "seal", "seal_what_is_new", "use_compilation_cache"]
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +75,13 @@ def opened(root: Path, most_bytes: int = MOST_BYTES) -> Path:
             _remove(entry)
     _shrink(root, most_bytes)
     return folder
+
+
+def seal_what_is_new(seconds: float) -> None:
+    """After a compilation of so many seconds: processes that start meanwhile drop what has no
+    checksum."""
+    if seconds >= _SECONDS and (folder := use_compilation_cache()) is not None:
+        seal(folder)
 
 
 def seal(folder: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.executor.compilation_cache import seal_what_is_new
 from headrace.executor.compile_notice import told_at_terminal
 from headrace.settings import flags
 
@@ -37,6 +38,7 @@ def timed(program: Program, args: Any, compiles: Callable[[], Any]) -> Any:
     with told_at_terminal(region.label):
         results = compiles()
     region.compiled = Compilation(began, clock() - start)
+    seal_what_is_new(region.compiled.seconds)
     if region.compiled.seconds >= SLOW_SECONDS:
         _log.info(
             "Compiled %s for %s in %.1f s, because %s. Inputs: %s",

@@ -3,6 +3,7 @@
 from server_clusters import Cluster, eventually
 
 import headrace as tf
+from headrace.distributed.services.standbys import Standbys
 
 
 def test_nothing_begins_after_the_end():
@@ -43,3 +44,31 @@ def test_a_server_that_stops_releases_the_copy_that_it_keeps(caplog):
         f"/job:ps/replica:0/task:1 at {second.address} has stopped"
     )
     assert not [r for r in caplog.records if r.levelname == "WARNING"]
+
+
+def test_who_asks_for_a_copy_before_the_server_has_begun_gets_it_later(monkeypatch):
+    """It answers to others a moment before it has begun with its copy."""
+    serve = Standbys._serve
+
+    def late(self, values, epoch, follows=True):
+        if self.me[0] == "/job:ps/replica:0/task:0":
+            begin = self._begin
+            self._begin = lambda values: (begin(values), asked.append(eventually(early(self))))
+        serve(self, values, epoch, follows)
+
+    def early(standbys):
+        return lambda: list(standbys._early)
+
+    asked = []
+    monkeypatch.setattr(Standbys, "_serve", late)
+    cluster = Cluster(ps=2, worker=1, replicas=1).start_all()
+    try:
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", [3], initializer=tf.zeros_initializer())
+            with tf.Session(cluster.target()) as session:
+                session.run(v.initializer)
+                standbys = cluster["ps", 0].standbys
+                assert eventually(lambda: standbys.copy_stage == "protected")
+    finally:
+        cluster.stop()
+    assert len(asked[0]) == 1

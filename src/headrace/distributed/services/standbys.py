@@ -106,6 +106,8 @@ class Standbys:
         self.me: Member = (task.me.task, task.me.incarnation)
         self._witness = Witness()
         self._primary: PrimaryRole | None = None
+        #: Who asked for the copy of the own task before this server had begun to serve it.
+        self._early: list[tuple[Link, Any]] = []
         #: Those that keep copies, by the tasks; whether it has begun to keep any.
         self._roles: dict[str, StandbyRole] = {}
         self._follows = False
@@ -268,6 +270,11 @@ class Standbys:
             )
             # Not before: until now another server has the name of this one.
             self._follows = follows
+            early, self._early = self._early, []
+        for link, message in early:
+            self._primary.followed(link, message)
+            if link.lost:
+                self._primary.lost(link)
         self.changed()
 
     def _host_other(self, task: str, values: Values, epoch: int) -> None:
@@ -311,14 +318,25 @@ class Standbys:
         for hosted in self.hosted:
             hosted.stop()
 
+    def _followed(self, link: Link, message: Any) -> None:
+        """Somebody wants a copy. Nobody asks twice: who asks too early is answered later."""
+        if message.task != self.me[0]:
+            return
+        with self._hosts:
+            primary = self._primary
+            if primary is None:
+                self._early = [one for one in self._early if not one[0].lost]
+                self._early.append((link, message))
+        if primary is not None:
+            primary.followed(link, message)
+
     # -- what others say --------------------------------------------------------------------------
 
     def on_frame(self, link: Link, message: Any, buffers: list[Any]) -> None:
         """A message about copies has arrived."""
         primary = self._primary if message.task == self.me[0] else None
         if isinstance(message, step_pb2.Follow):
-            if primary is not None:
-                primary.followed(link, message)
+            self._followed(link, message)
         elif isinstance(message, step_pb2.CopyKept):
             if primary is not None:
                 primary.kept(link, message)
