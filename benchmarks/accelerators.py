@@ -68,7 +68,7 @@ def main() -> int:
         sides = {name: bench.start(name) for name in present}
         try:
             for workload in chosen:
-                row = bench.measure_on(workload, sides, ACCELERATED)
+                row = bench.measure(workload, sides, ACCELERATED)
                 row.baseline = "jax"
                 rows.append(row)
                 for name, text in row.errors.items():

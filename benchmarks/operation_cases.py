@@ -195,19 +195,31 @@ def _with_ids(classes: int | None = None, order: bool = False, part: float = 1.0
 def lookups() -> Iterator[Case]:
     yield Case("gather", _with_ids(), _of("gather"), SHAPES)
     yield Case("gather, axis 1", _with_columns, lambda tf, x, i: tf.gather(x, i, axis=1), SHAPES)
-    body: Body = lambda tf, x, i: tf.gather_nd(x, tf.expand_dims(i, 1))  # noqa: E731
-    yield Case("gather_nd", _with_ids(), body, SHAPES)
-    body = lambda tf, x, i: tf.scatter_nd(tf.expand_dims(i, 1), x, x.shape)  # noqa: E731
-    yield Case("scatter_nd", _with_ids(), body, SHAPES)
+    yield Case(
+        "gather_nd", _with_ids(), lambda tf, x, i: tf.gather_nd(x, tf.expand_dims(i, 1)), SHAPES
+    )
+    yield Case(
+        "scatter_nd",
+        _with_ids(),
+        lambda tf, x, i: tf.scatter_nd(tf.expand_dims(i, 1), x, x.shape),
+        SHAPES,
+    )
     yield Case("embedding_lookup", _with_ids(), _of("nn.embedding_lookup"), SHAPES)
-    body = lambda tf, x, i: tf.one_hot(i, 64)  # noqa: E731
-    yield Case("one_hot", _with_ids(64), body, SHAPES, False)
-    body = lambda tf, x, i: tf.boolean_mask(x, i > 0)  # noqa: E731
-    yield Case("boolean_mask", _with_ids(2), body, SHAPES)
-    body = lambda tf, x, i: tf.concat(tf.dynamic_partition(x, i, 4), 0)  # noqa: E731
-    yield Case("dynamic_partition", _with_ids(4), body, SHAPES)
-    body = lambda tf, x, i: tf.unique(i)[0]  # noqa: E731
-    yield Case("unique", _with_ids(), body, {"cache": (4096, 1), "memory": (1_000_000, 1)}, False)
+    yield Case("one_hot", _with_ids(64), lambda tf, x, i: tf.one_hot(i, 64), SHAPES, False)
+    yield Case("boolean_mask", _with_ids(2), lambda tf, x, i: tf.boolean_mask(x, i > 0), SHAPES)
+    yield Case(
+        "dynamic_partition",
+        _with_ids(4),
+        lambda tf, x, i: tf.concat(tf.dynamic_partition(x, i, 4), 0),
+        SHAPES,
+    )
+    yield Case(
+        "unique",
+        _with_ids(),
+        lambda tf, x, i: tf.unique(i)[0],
+        {"cache": (4096, 1), "memory": (1_000_000, 1)},
+        False,
+    )
     yield Case("where, places", _normal(), lambda tf, x: tf.where(x > 0.0), SHAPES, False)
     for name in ["sum", "mean", "max", "min", "prod"]:
         body = _of(f"segment_{name}")
@@ -236,8 +248,7 @@ def sorts() -> Iterator[Case]:
     yield Case("top_k of 10", _normal(), lambda tf, x: tf.nn.top_k(x, 10)[0], SHAPES)
     many = {"cache": (1, 4096), "memory": (64, 50_000)}
     yield Case("top_k of 1,000", _normal(), lambda tf, x: tf.nn.top_k(x, 1000)[0], many)
-    body: Body = lambda tf, x, i: tf.nn.in_top_k(x, i, 5)  # noqa: E731
-    yield Case("in_top_k", _with_ids(16), body, SHAPES, False)
+    yield Case("in_top_k", _with_ids(16), lambda tf, x, i: tf.nn.in_top_k(x, i, 5), SHAPES, False)
 
 
 def randoms() -> Iterator[Case]:
@@ -246,8 +257,13 @@ def randoms() -> Iterator[Case]:
             name, _nothing, _drawn(name), {"cache": (64, 256), "memory": (2048, 2048)}, False
         )
     yield Case("random_shuffle", _normal(), _of("random_shuffle"), SHAPES, False)
-    body: Body = lambda tf, x: tf.multinomial(x, 10)  # noqa: E731
-    yield Case("multinomial", _normal(), body, {"cache": (64, 256), "rows": (10_000, 16)}, False)
+    yield Case(
+        "multinomial",
+        _normal(),
+        lambda tf, x: tf.multinomial(x, 10),
+        {"cache": (64, 256), "rows": (10_000, 16)},
+        False,
+    )
     yield Case("nn.dropout", _normal(), lambda tf, x: tf.nn.dropout(x, 0.5), SHAPES)
 
 
@@ -264,27 +280,43 @@ def _drawn(name: str) -> Body:
 def products() -> Iterator[Case]:
     squares = {"cache": (64, 64), "memory": (1024, 1024)}
     yield Case("matmul", _normal(2), _of("matmul"), squares)
-    body: Body = lambda tf, x, y: tf.matmul(x, y, transpose_a=True)  # noqa: E731
-    yield Case("matmul, first transposed", _normal(2), body, squares | {"rows": (100_000, 16)})
+    yield Case(
+        "matmul, first transposed",
+        _normal(2),
+        lambda tf, x, y: tf.matmul(x, y, transpose_a=True),
+        squares | {"rows": (100_000, 16)},
+    )
     batches = {"cache": (16, 32, 32), "memory": (64, 256, 256), "rows": (20_000, 8, 8)}
     yield Case("matmul of batches", _normal(2), _of("matmul"), batches)
-    body = lambda tf, x, y: tf.einsum("bij,bkj->bik", x, y)  # noqa: E731
-    yield Case("einsum", _normal(2), body, batches)
-    body = lambda tf, x, y: tf.tensordot(x, y, [[1, 2], [1, 2]])  # noqa: E731
-    yield Case("tensordot", _normal(2), body, {"cache": (16, 8, 8), "memory": (512, 32, 32)})
+    yield Case("einsum", _normal(2), lambda tf, x, y: tf.einsum("bij,bkj->bik", x, y), batches)
+    yield Case(
+        "tensordot",
+        _normal(2),
+        lambda tf, x, y: tf.tensordot(x, y, [[1, 2], [1, 2]]),
+        {"cache": (16, 8, 8), "memory": (512, 32, 32)},
+    )
     capsules = {"cache": (4, 96, 10, 16, 8), "rows": (50, 1152, 10, 16, 8)}
     yield Case("matmul of capsules", _capsules, _of("matmul"), capsules)
     definite = {"cache": (32, 32), "memory": (512, 512), "rows": (2000, 8, 8)}
     for name in ["cholesky", "matrix_inverse", "matrix_determinant"]:
         yield Case(name, _definite, _of(name), definite)
-    body = lambda tf, x: tf.matrix_solve(x, x[..., :1])  # noqa: E731
-    yield Case("matrix_solve", _definite, body, definite)
-    body = lambda tf, x: tf.self_adjoint_eig(x)[0]  # noqa: E731
-    yield Case("self_adjoint_eig", _definite, body, {"cache": (32, 32), "memory": (256, 256)})
-    body = lambda tf, x: tf.svd(x, compute_uv=False)  # noqa: E731
-    yield Case("svd", _normal(), body, {"cache": (32, 16), "memory": (256, 128)}, False)
-    body = lambda tf, x: tf.abs(tf.fft(tf.cast(x, tf.complex64)))  # noqa: E731
-    yield Case("fft", _normal(), body, SHAPES, False)
+    yield Case("matrix_solve", _definite, lambda tf, x: tf.matrix_solve(x, x[..., :1]), definite)
+    yield Case(
+        "self_adjoint_eig",
+        _definite,
+        lambda tf, x: tf.self_adjoint_eig(x)[0],
+        {"cache": (32, 32), "memory": (256, 256)},
+    )
+    yield Case(
+        "svd",
+        _normal(),
+        lambda tf, x: tf.svd(x, compute_uv=False),
+        {"cache": (32, 16), "memory": (256, 128)},
+        False,
+    )
+    yield Case(
+        "fft", _normal(), lambda tf, x: tf.abs(tf.fft(tf.cast(x, tf.complex64))), SHAPES, False
+    )
 
 
 def _capsules(shape: tuple[int, ...], rng: np.random.RandomState) -> Arrays:
@@ -325,13 +357,22 @@ def images() -> Iterator[Case]:
     for name, (kernel, body) in convolved.items():
         yield Case(name, _with_kernel(kernel), body, IMAGES)
     volumes = {"cache": (1, 8, 8, 8, 4), "memory": (2, 16, 32, 32, 16)}
-    body = lambda tf, x, w: tf.nn.conv3d(x, w, [1] * 5, "SAME")  # noqa: E731
-    yield Case("nn.conv3d", _with_kernel((3, 3, 3, 0, 16)), body, volumes)
-    body = lambda tf, x: tf.nn.max_pool3d(x, [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "SAME")  # noqa: E731
-    yield Case("nn.max_pool3d", _normal(), body, volumes)
+    yield Case(
+        "nn.conv3d",
+        _with_kernel((3, 3, 3, 0, 16)),
+        lambda tf, x, w: tf.nn.conv3d(x, w, [1] * 5, "SAME"),
+        volumes,
+    )
+    yield Case(
+        "nn.max_pool3d",
+        _normal(),
+        lambda tf, x: tf.nn.max_pool3d(x, [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "SAME"),
+        volumes,
+    )
     waves = {"cache": (2, 64, 16), "memory": (16, 1024, 64)}
-    body = lambda tf, x, w: tf.nn.conv1d(x, w, 1, "SAME")  # noqa: E731
-    yield Case("nn.conv1d", _with_kernel((5, 0, 32)), body, waves)
+    yield Case(
+        "nn.conv1d", _with_kernel((5, 0, 32)), lambda tf, x, w: tf.nn.conv1d(x, w, 1, "SAME"), waves
+    )
 
 
 def _with_kernel(kernel: tuple[int, ...]):
@@ -359,18 +400,31 @@ def _layer_norm(tf: ModuleType, x: Any) -> Any:
 
 
 def losses() -> Iterator[Case]:
-    body: Body = lambda tf, x, i: tf.nn.sparse_softmax_cross_entropy_with_logits(  # noqa: E731
-        logits=x, labels=i
+    yield Case(
+        "sparse softmax cross-entropy",
+        _with_ids(16),
+        lambda tf, x, i: tf.nn.sparse_softmax_cross_entropy_with_logits(logits=x, labels=i),
+        SHAPES,
     )
-    yield Case("sparse softmax cross-entropy", _with_ids(16), body, SHAPES)
-    body = lambda tf, x, y: tf.nn.softmax_cross_entropy_with_logits_v2(logits=x, labels=y)  # noqa: E731
-    yield Case("softmax cross-entropy", _positive(2), body, SHAPES)
-    body = lambda tf, x, y: tf.nn.sigmoid_cross_entropy_with_logits(logits=x, labels=y)  # noqa: E731
-    yield Case("sigmoid cross-entropy", _positive(2), body, SHAPES)
-    body = lambda tf, x, y: tf.losses.mean_squared_error(x, y)  # noqa: E731
-    yield Case("mean_squared_error", _normal(2), body, SHAPES)
-    body = lambda tf, x, y: tf.losses.huber_loss(x, y)  # noqa: E731
-    yield Case("huber_loss", _normal(2), body, SHAPES)
+    yield Case(
+        "softmax cross-entropy",
+        _positive(2),
+        lambda tf, x, y: tf.nn.softmax_cross_entropy_with_logits_v2(logits=x, labels=y),
+        SHAPES,
+    )
+    yield Case(
+        "sigmoid cross-entropy",
+        _positive(2),
+        lambda tf, x, y: tf.nn.sigmoid_cross_entropy_with_logits(logits=x, labels=y),
+        SHAPES,
+    )
+    yield Case(
+        "mean_squared_error",
+        _normal(2),
+        lambda tf, x, y: tf.losses.mean_squared_error(x, y),
+        SHAPES,
+    )
+    yield Case("huber_loss", _normal(2), lambda tf, x, y: tf.losses.huber_loss(x, y), SHAPES)
 
 
 def loops() -> Iterator[Case]:
@@ -378,8 +432,13 @@ def loops() -> Iterator[Case]:
     yield Case("map_fn", _normal(), lambda tf, x: tf.map_fn(lambda v: v * 2.0, x), short)
     yield Case("scan", _normal(), lambda tf, x: tf.scan(lambda a, v: a + v, x), short)
     yield Case("foldl", _normal(), lambda tf, x: tf.foldl(lambda a, v: a + v, x), short)
-    body: Body = lambda tf, x: tf.py_func(lambda v: v + 1, [x], tf.float32)  # noqa: E731
-    yield Case("py_func", _normal(), body, SHAPES, False)
+    yield Case(
+        "py_func",
+        _normal(),
+        lambda tf, x: tf.py_func(lambda v: v + 1, [x], tf.float32),
+        SHAPES,
+        False,
+    )
 
 
 GROUPS = (

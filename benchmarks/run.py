@@ -159,16 +159,12 @@ class Bench:
             finally:
                 side.close()
 
-    def measure(self, workload: Workload, sides: dict[str, Side]) -> Row:
-        """Time one workload on all its sides, repetition by repetition in turn."""
-        return self.measure_on(workload, sides, workload.sides)
-
-    def measure_on(
-        self, workload: Workload, sides: dict[str, Side], chosen: tuple[str, ...]
+    def measure(
+        self, workload: Workload, sides: dict[str, Side], chosen: tuple[str, ...] | None = None
     ) -> Row:
-        """The same on sides that the caller chose."""
+        """Time one workload on all its sides, or on the chosen ones, repetition by repetition."""
         row = Row(workload.name, workload.title, workload.baseline, workload.target)
-        names = [name for name in chosen if name in sides]
+        names = [name for name in chosen or workload.sides if name in sides]
         if "before" in sides:
             names.append("before")
             row.baseline, row.target = "before", NOT_SLOWER

@@ -148,22 +148,22 @@ class Trial:
         if not life.is_ready.wait(_FIRST_STEP_SECONDS):
             return
         server = int(life.task.partition("/")[2])
-        cluster = self._pool.cluster
-        if self._chaos.replicas and life.task in self._begun:
-            try:
-                if not lacks_counters(cluster, server, self._pool.addresses["ps"][server]):
+        cluster, address = self._pool.cluster, self._pool.addresses["ps"][server]
+        try:
+            if self._chaos.replicas and life.task in self._begun:
+                if not lacks_counters(cluster, server, address):
                     return
-            except OpError:
-                return  # it was killed again
-            if not self._lost_together(life):
-                text = f"{life.task} came back without its variables, though its copy lived"
-                self._violations.append(text)
+                if not self._lost_together(life):
+                    text = f"{life.task} came back without its variables, though its copy lived"
+                    self._violations.append(text)
+        except OpError:
+            return  # it was killed again
         self._begun.add(life.task)
         zeros = {f"{server}/{w}": 0 for w in (ALL, *range(self._chaos.cluster.workers))}
         note = {"path": "", "servers": [server], "counters": zeros}
         self._hear(life, {"event": "restoring", "at": time.monotonic(), **note})
         try:
-            start_counters(cluster, server, self._pool.addresses["ps"][server])
+            start_counters(cluster, server, address)
         except OpError:
             return  # it was killed again
         self._hear(life, {"event": "restored", "at": time.monotonic(), **note})
