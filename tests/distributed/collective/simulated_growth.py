@@ -2,8 +2,9 @@
 
 Each task runs what the hook of an `AllReduceOptimizer` and its steps run: a broadcast of the first
 member when it begins, the values of the member that is ahead when its session is made anew, and
-then a sum in each step. Tasks die, are started again, come beyond the first ones, and have sessions
-made anew for reasons of their own; messages come late, and are lost with their links.
+then a sum in each step. Tasks die, are started again, come beyond the first ones, have sessions
+made anew for reasons of their own, and are stopped for so long that they are taken for dead;
+messages come late, and are lost with their links.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Node:
         self.world, self.number = world, number
         self.step = self.steps = self.sessions = 0
         self.alive, self.is_anew = True, False
-        self.fails = False
+        self.fails = self.is_frozen = False
         self.error: OpError | None = None
         self.work = self.train()
 
@@ -152,7 +153,7 @@ class SimulatedGrowth:
         self.addresses = {name_of(i): f"host{i}:1" for i in range(self.size)}
         self.wires: dict[tuple[str, str], deque[Any]] = {}
         self.probes: list[tuple[_Collectives, LifeProbe]] = []
-        self.starts = self.kills = self.joined = self.cuts = self.returned = 0
+        self.starts = self.kills = self.joined = self.cuts = self.returned = self.freezes = 0
         self.nodes: dict[str, Node] = {}
         for number in range(self.size):
             self.start(number)
@@ -166,6 +167,10 @@ class SimulatedGrowth:
     def living(self) -> list[Node]:
         return [n for n in self.nodes.values() if n.alive]
 
+    @property
+    def awake(self) -> list[Node]:
+        return [n for n in self.living if not n.is_frozen]
+
     # -- the network ------------------------------------------------------------------------------
 
     def put(self, sender: str, action: Send) -> None:
@@ -176,7 +181,8 @@ class SimulatedGrowth:
             self.wires.setdefault((action.task, sender), deque()).append(None)
 
     def deliver(self) -> None:
-        full = [pair for pair, wire in self.wires.items() if wire]
+        frozen = {n.name for n in self.living if n.is_frozen}
+        full = [pair for pair, wire in self.wires.items() if wire and pair[1] not in frozen]
         if not full:
             return
         sender, receiver = self.random.choice(full)
@@ -206,6 +212,7 @@ class SimulatedGrowth:
             own, probe = self.probes.pop(place)
             node = self.nodes.get(probe.task)
             alive = node is not None and node.alive and node.incarnation == probe.incarnation
+            alive = alive and not node.is_frozen
             if self.nodes[own._me.task].collectives is own and self.nodes[own._me.task].alive:
                 own.answer(probe, alive)
 
@@ -218,12 +225,12 @@ class SimulatedGrowth:
     # -- what happens -----------------------------------------------------------------------------
 
     def train(self) -> None:
-        if self.living:
-            next(self.random.choice(self.living).work, None)
+        if self.awake:
+            next(self.random.choice(self.awake).work, None)
 
     def tick(self) -> None:
-        if self.living:
-            self.random.choice(self.living).collectives.on_tick(0.0)
+        if self.awake:
+            self.random.choice(self.awake).collectives.on_tick(0.0)
 
     def kill(self) -> None:
         """A task dies; one of the first ones is always left that has begun to train."""
@@ -261,9 +268,23 @@ class SimulatedGrowth:
             self.cuts += 1
             self.break_wire(one, other)
 
+    def freeze(self) -> None:
+        """A task is stopped for so long that its links are lost; or goes on after that."""
+        frozen = [n for n in self.living if n.is_frozen]
+        if frozen and self.random.random() < 0.1:
+            self.random.choice(frozen).is_frozen = False
+        if len(self.awake) > 1 and self.random.random() < 0.01:
+            node = self.random.choice(self.awake)
+            node.is_frozen = True
+            self.freezes += 1
+            for other in self.nodes:
+                if other != node.name:
+                    self.break_wire(other, node.name)
+
     def step(self) -> None:
         events = [self.deliver] * 12 + [self.train] * 8 + [self.tick, self.answer, self.answer]
-        self.random.choice([*events, self.kill, self.come_back, self.join, self.fail, self.cut])()
+        faults = [self.kill, self.come_back, self.join, self.fail, self.cut, self.freeze]
+        self.random.choice([*events, *faults])()
         self.check()
 
     def check(self) -> None:
@@ -273,6 +294,7 @@ class SimulatedGrowth:
     def settle(self) -> None:
         """Without more faults all train together: no step waits for ever."""
         for node in list(self.nodes.values()):
+            node.is_frozen = False
             if not node.alive:
                 self.start(node.number)
         wanted: dict[str, int] | None = None

@@ -14,6 +14,7 @@ from headrace.distributed.collective.by_xla import XlaSums, process_of_runtime
 from headrace.distributed.collective.generations import Generations, parts_of
 from headrace.distributed.collective.group import CollectiveGroup
 from headrace.distributed.collective.parts import (
+    OF_MEMBERS,
     Action,
     GroupMember,
     LifeProbe,
@@ -22,7 +23,9 @@ from headrace.distributed.collective.parts import (
     member_of,
     own_error,
     packed,
+    refusal,
 )
+from headrace.distributed.collective.refusals import given_up
 from headrace.distributed.links.peers import Peers
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.distributed.transport.base import PeerInfo, PipeBroken
@@ -170,7 +173,7 @@ class TaskCollectives:
                 self._generations.follow(key)
                 # One may have died before this task took part.
                 sends = self._probes(key)
-            elif group is not None and group.epoch and group.has_begun:
+            elif group is not None and group.epoch and (group.has_begun or group.was_left_out):
                 sends = self._next_generation(key, list(group.members))
         self._do(sends)
         return np.zeros((), np.bool_)
@@ -298,6 +301,9 @@ class TaskCollectives:
         ):
             _log.info("%s begins group %d anew, for its session was made anew", sender, key)
             return self._give_up(own)
+        both = self._generations.joined_with(message.group, [member_of(m) for m in message.members])
+        if both and sender in known and not (group is not None and group.epoch):
+            return self._call_for(key, both)
         of_this = self._generations.members(message.group)
         if of_this and sender not in [m.task for m in of_this]:
             # It waits in another generation of this number.
@@ -341,6 +347,7 @@ class TaskCollectives:
                 members = self._generations.members(key)
                 leader = members[0].task if members else self._me.task
             group = self._groups[key] = CollectiveGroup(key, size, me, leader, process)
+        group.grows = parts_of(key)[0] in self._growing
         if not group.size:
             group.size = size
         if size and size != group.size:
@@ -435,6 +442,9 @@ class TaskCollectives:
                 # It waits in a generation that the others have left: it comes anew.
                 check_form(sender, message)
                 return self._comes_anew(key, sender, message)
+            if not lacks and key in self._growing and message.kind in OF_MEMBERS:
+                # It was taken for dead, and has not heard of what the others have begun since.
+                return [Send(sender, refusal(message.group, given_up(str(key), sender, True)))]
             return [Send(sender, self._anew(key))] if lacks else []
         if message.kind == pb.ANEW:
             check_form(sender, message)

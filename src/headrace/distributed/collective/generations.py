@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.distributed.collective.parts import GroupMember
+from headrace.distributed.collective.parts import GroupMember, order_of
 
 __all__ = ["Generations", "parts_of"]
 
@@ -75,8 +75,21 @@ class Generations:
         """Another member has begun a generation; whether that is news."""
         if generation <= self._newest.get(key, 0):
             return False
-        self._newest[key], self._members[key] = generation, members
+        self._newest[key] = generation
+        # All have the same leader, the first, whoever tells them.
+        self._members[key] = sorted(members, key=lambda m: order_of(m.task))
         return True
+
+    def joined_with(self, number: int, members: Sequence[GroupMember]) -> list[GroupMember]:
+        """The members of the newest generation and of another one of this number, if that has
+        others: two tasks have begun it, and those who follow one wait for those who follow the
+        other. None if it has not, or is not of the newest number."""
+        key, generation = parts_of(number)
+        known = {m[:2]: m for m in self.newest_members(key)}
+        theirs = {m[:2]: m for m in members}
+        if generation != self._newest.get(key, 0) or not known or known.keys() == theirs.keys():
+            return []
+        return list((theirs | known).values())
 
     def begin(self, key: int, members: Sequence[GroupMember]) -> None:
         """This task begins the generation after all that it has heard of."""

@@ -27,6 +27,7 @@ import numpy as np
 from headrace.distributed.collective.exchange import Exchange, Out, checked
 from headrace.distributed.collective.generations import parts_of
 from headrace.distributed.collective.parts import (
+    ALL,
     Action,
     Ended,
     Formed,
@@ -40,10 +41,12 @@ from headrace.distributed.collective.parts import (
     member_of,
     order_of,
     packed,
+    refusal,
 )
 from headrace.distributed.collective.refusals import cannot_go_on, given_up, too_late
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.errors import (
+    AbortedError,
     DataLossError,
     InvalidArgumentError,
     OpError,
@@ -53,8 +56,6 @@ from headrace.ops.collective.calls import Array, Call
 
 __all__ = ["CollectiveGroup"]
 
-#: In place of a run: all operations.
-_ALL = -1
 #: A coordinator that has waited for so many ticks asks again.
 _PATIENCE = 8
 
@@ -87,6 +88,8 @@ class CollectiveGroup:
         self.name = str(parts_of(key)[0])
         self._me, self._incarnation = me
         self._process = process
+        #: Whether others may join, and this task again if it was left out.
+        self.grows = False
         #: Whether all members are processes of one JAX runtime.
         self.in_one_runtime = False
         self._members: list[GroupMember] = []
@@ -264,9 +267,7 @@ class CollectiveGroup:
     def _refuse(self, task: str, error: OpError) -> list[Action]:
         if task == self._me:
             return self._refused_all(error)
-        message = self._message(pb.REFUSED, text=error.message, piece=error.error_code)
-        message.sequence = _ALL
-        return [Send(task, message)]
+        return [Send(task, refusal(self.key, error))]
 
     def _refused_all(self, error: OpError) -> list[Action]:
         self.refused = error
@@ -355,6 +356,11 @@ class CollectiveGroup:
         """Whether this member has run any operation."""
         return bool(self._begun)
 
+    @property
+    def was_left_out(self) -> bool:
+        """Whether the others have gone on without this member."""
+        return bool(self.epoch) and self.refused is not None
+
     def given_up(self, error: OpError) -> list[Action]:
         """The group ends for this member, with all that is open."""
         return self._said_left() + self._refused_all(error)
@@ -392,8 +398,10 @@ class CollectiveGroup:
             known = sender == self.leader or sender in self._ranks or sender in self._gone
             return self._refusal_came(message) if known else []
         if self.epoch and sender not in self._ranks:
-            is_late = message.epoch < self.epoch
-            return self._refuse(sender, given_up(self.name, sender)) if is_late else []
+            # Who was left out may be at later epochs already, which it has begun in vain.
+            is_late = message.epoch < self.epoch or sender in self._gone
+            error = given_up(self.name, sender, self.grows)
+            return self._refuse(sender, error) if is_late else []
         if kind == pb.PREPARE:
             return self._prepare_came(sender, message)
         if kind == pb.LOST:
@@ -457,8 +465,9 @@ class CollectiveGroup:
 
     def _refusal_came(self, message: Any) -> list[Action]:
         error = exception_type_from_error_code(message.piece)(None, None, message.text)
-        if message.sequence == _ALL:
-            return self._refused_all(error)
+        if message.sequence == ALL:
+            was_member = self.epoch or not isinstance(error, AbortedError)
+            return self._refused_all(error) if was_member else []  # else its last start was
         run = message.instance, message.sequence
         work = self._open.get(run)
         if work is not None:
@@ -546,6 +555,9 @@ class CollectiveGroup:
         commit.epoch = change.epoch
         commit.counts.extend(handovers(change.states))
         others: list[Action] = [Send(m.task, commit) for m in change.members if m.task != self._me]
+        for member in self.members:
+            if member not in change.members:  # it may live, and wait
+                others += self._refuse(member.task, given_up(self.name, member.task, self.grows))
         return others + self._commit_came(self._me, commit)
 
     def _commit_came(self, sender: str, message: Any) -> list[Action]:

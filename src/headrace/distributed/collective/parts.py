@@ -13,6 +13,8 @@ from headrace.errors import InvalidArgumentError, OpError, exception_type_from_e
 from headrace.ops.collective.calls import Array, Call
 
 __all__ = [
+    "ALL",
+    "OF_MEMBERS",
     "Action",
     "Ended",
     "Formed",
@@ -27,6 +29,7 @@ __all__ = [
     "order_of",
     "own_error",
     "packed",
+    "refusal",
 ]
 
 #: An operation, and which of its runs.
@@ -122,6 +125,10 @@ def handovers(states: Mapping[str, Any]) -> list[Any]:
     return found
 
 
+#: In place of a run: all operations.
+ALL = -1
+#: Messages that only members of an epoch send.
+OF_MEMBERS = (pb.PIECE, pb.RESULT, pb.PREPARE, pb.LOST, pb.STATE, pb.COMMIT)
 #: Codes of errors that a refusal may have; see `headrace.errors`.
 _CODES = range(1, 17)
 _OF_ONE = (pb.JOIN, pb.LEFT)
@@ -167,6 +174,13 @@ def packed(member: GroupMember) -> Any:
         incarnation=member.incarnation,
         devices=member.devices,
         process=member.process,
+    )
+
+
+def refusal(group: int, error: OpError) -> Any:
+    """A task has no place in a group."""
+    return pb.Collective(
+        kind=pb.REFUSED, group=group, sequence=ALL, text=error.message, piece=error.error_code
     )
 
 

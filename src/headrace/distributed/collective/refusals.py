@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.errors import FailedPreconditionError, OpError
+from headrace.errors import AbortedError, FailedPreconditionError, OpError
 
 __all__ = ["cannot_go_on", "given_up", "too_late"]
 
@@ -29,7 +29,12 @@ def cannot_go_on(group: str, operation: str, gone: Sequence[str]) -> OpError:
     return FailedPreconditionError(None, None, text)
 
 
-def given_up(group: str, task: str) -> OpError:
-    """The others have gone on without a task that lives."""
+def given_up(group: str, task: str, grows: bool) -> OpError:
+    """The others have gone on without a task that lives: it was stopped, or cut off.
+
+    Into a group that grows it comes again, with a session that is made anew.
+    """
     text = f"{task} is no member of group {group} any more: it could not be reached for long"
+    if grows:
+        return AbortedError(None, None, f"{text}. It joins again.")
     return FailedPreconditionError(None, None, f"{text}. Start it again, with the others.")
