@@ -54,6 +54,8 @@ class Findings:
         recoveries: of each fault.
         memory_growth: bytes that a process had more at its end than when it had begun to train,
             the most of each task.
+        taken_over: how often a server that was stopped or cut off found that its copy serves, and
+            ended, to be started again.
         violations: what cannot be if the runtime keeps its word; empty if all is well.
         accuracy: at the end, on test images; undisturbed: of one process after as many steps.
     """
@@ -71,6 +73,7 @@ class Findings:
     longest_gap: float = 0.0
     recoveries: list[Recovery] = field(default_factory=list)
     memory_growth: dict[str, int] = field(default_factory=dict)
+    taken_over: int = 0
     violations: list[str] = field(default_factory=list)
     accuracy: float = float("nan")
     undisturbed: float = float("nan")
@@ -124,7 +127,9 @@ def find(
     ]
     findings.memory_growth = _memory_growth(lives)
     for life in lives:
-        if life.status is not None:
+        if any(event["event"] == "taken over" for event in life.events):
+            findings.taken_over += 1  # it was stopped for long, and its copy serves: no surprise
+        elif life.status is not None:
             findings.violations.append(
                 f"{life.task} ended by itself at {life.ended - began:.1f} s, with status "
                 f"{life.status}"

@@ -34,6 +34,7 @@ def _facts(found: Findings) -> Table:
             for s in servers
         },
         "checkpoints": f"{found.saves} saved, {len(found.restorations)} restored",
+        "taken over": f"{found.taken_over} servers that were stopped, and started again",
         "longest standstill": f"{found.longest_gap:.1f} s; {len(found.gaps)} over a second",
         "accuracy": f"{found.accuracy:.3f}, undisturbed {found.undisturbed:.3f}",
         "memory": f"at most {grown / 2**20:.0f} MiB more in a process",

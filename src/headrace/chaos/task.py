@@ -34,7 +34,11 @@ def main() -> None:
         say(event="ended")
         server.stop()
     else:
-        server.join()
+        try:
+            server.join()
+        except tf.errors.AbortedError:
+            say(event="taken over")
+            raise
 
 
 def _line() -> bytes:

@@ -229,6 +229,8 @@ class Trial:
     def _stop_workers(self, found: Findings) -> None:
         """Let all workers end; one that does not is a finding, with what its threads do."""
         workers = {t: v for t, v in self._pool.lives.items() if t.startswith("worker/")}
+        if self._is_group:
+            self._wait_until_all_train(list(workers.values()))
         for life in workers.values():
             life.tell(do="end")
         limit = time.monotonic() + END_SECONDS
@@ -243,6 +245,18 @@ class Trial:
             self._note_end(life)
             if status > 0:
                 self._records[life].status = status
+
+    def _wait_until_all_train(self, lives: Sequence[Life]) -> None:
+        """Who was started last would wait for ever for a group whose other members have ended."""
+        limit = time.monotonic() + END_SECONDS
+        for life in lives:
+            record = self._records[life]
+            while time.monotonic() < limit and life.process.poll() is None:
+                with self._lock:
+                    if any(event["event"] == "done" for event in record.events):
+                        break
+                self._steps_seen.clear()
+                self._steps_seen.wait(1.0)
 
     def _write_stacks(self, task: str) -> None:
         job, _, index = task.partition("/")

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.distributed.collective.collectives import TaskCollectives, _aborted
 from headrace.distributed.collective.parts import Action, LifeProbe, Send, own_error
-from headrace.distributed.transport.base import PeerInfo
+from headrace.distributed.collective.refusals import begun_anew
+from headrace.distributed.collective.task_groups import TaskGroups
 from headrace.errors import AbortedError, OpError
 from headrace.graph import dtypes
 from headrace.ops.collective.calls import Call
@@ -31,33 +31,6 @@ def name_of(number: int) -> str:
     return f"/job:worker/replica:0/task:{number}"
 
 
-class _Collectives(TaskCollectives):
-    """Those of a simulated task."""
-
-    def __init__(self, world: SimulatedGrowth, me: PeerInfo, addresses: dict[str, str]) -> None:
-        super().__init__(me, addresses, None)  # type: ignore[arg-type]
-        self.world = world
-
-    def _send(self, action: Send) -> None:
-        self.world.put(self._me.task, action)
-
-    def _ask(self, probe: LifeProbe) -> None:
-        self.world.probes.append((self, probe))
-
-    def answer(self, probe: LifeProbe, alive: bool) -> None:
-        with self._changed:
-            actions: list[Action] = [] if alive else self._without(probe.task, probe.incarnation)
-            group = self._groups.get(probe.group)
-            if group is not None:
-                actions += group.verdict(probe.task, probe.incarnation, alive)
-        self._do(actions)
-
-
-class _Link:
-    def __init__(self, task: str) -> None:
-        self.peer = PeerInfo(task, 0)
-
-
 class Node:
     """One start of a task.
 
@@ -67,9 +40,8 @@ class Node:
 
     def __init__(self, world: SimulatedGrowth, number: int, incarnation: int) -> None:
         self.name, self.incarnation = name_of(number), incarnation
-        me = PeerInfo(self.name, incarnation)
-        self.collectives = _Collectives(world, me, world.addresses)
-        self.collectives.first = frozenset(map(name_of, range(world.size)))
+        self.groups = TaskGroups((self.name, incarnation), world.addresses)
+        self.groups.first = frozenset(map(name_of, range(world.size)))
         self.world, self.number = world, number
         self.step = self.steps = self.sessions = 0
         self.alive, self.is_anew = True, False
@@ -89,7 +61,7 @@ class Node:
                 return
 
     def session(self) -> Iterator[None]:
-        self.collectives._begin_anew(KEY)
+        self.do(self.groups.begin_anew(KEY))
         if self.is_anew:
             ahead = yield from self.run("reduce", SHARED, np.int64([self.step]), "Max")
             assert ahead[0] >= self.step, "a step that was reported is lost"
@@ -101,7 +73,7 @@ class Node:
         while True:
             if self.fails:
                 self.fails = False
-                raise _aborted(KEY)
+                raise begun_anew(KEY)
             told = np.float64([1, self.step, self.step**2])
             count, total, squares = yield from self.run("reduce", SUMMED, told, "Add")
             assert count * squares == total**2, "members of one sum have other variables"
@@ -109,9 +81,15 @@ class Node:
             self.steps += 1
             yield
 
+    def do(self, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                self.world.put(self.name, action)
+            elif isinstance(action, LifeProbe):
+                self.world.probes.append((self, action))
+
     def run(self, kind: str, instance: int, value: Any, merge: str = "Add") -> Iterator[None]:
         """What `TaskCollectives.run` does, with pauses in the place of waits."""
-        own = self.collectives
         shape, dtype = (3,), dtypes.float64
         if instance != SUMMED:
             shape, dtype = (1,), dtypes.int64
@@ -120,18 +98,15 @@ class Node:
             kind, KEY, self.world.size, instance, value, dtype, shape, name="op",
             device="/device:CPU:0", **more,
         )  # fmt: skip
-        call = own._in_generation(call)
-        group = own._group(call.group_key, call.group_size)
-        own._do(group.join(call.device))
+        call = self.groups.in_generation(call)
+        group, actions = self.groups.joined(call)
+        self.do(actions)
         while not group.is_formed:
             yield
         if group.refused is not None:
             raise own_error(group.refused)
-        known = own._groups.get(call.group_key)
-        if known is None:
-            raise _aborted(KEY)
-        work, actions = known.begin(call, 0.0)
-        own._do(actions)
+        work, actions = self.groups.running(call.group_key).begin(call, 0.0)
+        self.do(actions)
         while not work.ended:
             yield
         if work.error is not None:
@@ -152,7 +127,7 @@ class SimulatedGrowth:
         self.size = self.random.choice([2, 2, 3, 4])
         self.addresses = {name_of(i): f"host{i}:1" for i in range(self.size)}
         self.wires: dict[tuple[str, str], deque[Any]] = {}
-        self.probes: list[tuple[_Collectives, LifeProbe]] = []
+        self.probes: list[tuple[Node, LifeProbe]] = []
         self.starts = self.kills = self.joined = self.cuts = self.returned = self.freezes = 0
         self.nodes: dict[str, Node] = {}
         for number in range(self.size):
@@ -191,20 +166,9 @@ class SimulatedGrowth:
         if node is None or not node.alive:
             return
         if item is None:
-            node.collectives.peer_lost(sender)
+            node.do(node.groups.lost(sender))
             return
-        own, (message, value) = node.collectives, item
-        own_value, decode = value, type(own).on_message
-        message.ClearField("value")
-        self._receive(own, sender, message, own_value, decode)
-
-    def _receive(self, own: Any, sender: str, message: Any, value: Any, on_message: Any) -> None:
-        received = own._received
-        own._received = lambda s, m, _: received(s, m, value)
-        try:
-            on_message(own, _Link(sender), message, [])
-        finally:
-            own._received = received
+        node.do(node.groups.received(sender, *item))
 
     def answer(self) -> None:
         if self.probes:
@@ -213,8 +177,8 @@ class SimulatedGrowth:
             node = self.nodes.get(probe.task)
             alive = node is not None and node.alive and node.incarnation == probe.incarnation
             alive = alive and not node.is_frozen
-            if self.nodes[own._me.task].collectives is own and self.nodes[own._me.task].alive:
-                own.answer(probe, alive)
+            if self.nodes[own.name] is own and own.alive:
+                own.do(own.groups.verdict(probe, alive))
 
     def break_wire(self, one: str, other: str) -> None:
         for pair in ((one, other), (other, one)):
@@ -230,7 +194,8 @@ class SimulatedGrowth:
 
     def tick(self) -> None:
         if self.awake:
-            self.random.choice(self.awake).collectives.on_tick(0.0)
+            node = self.random.choice(self.awake)
+            node.do(node.groups.tick())
 
     def kill(self) -> None:
         """A task dies; one of the first ones is always left that has begun to train."""
@@ -273,8 +238,9 @@ class SimulatedGrowth:
         frozen = [n for n in self.living if n.is_frozen]
         if frozen and self.random.random() < 0.1:
             self.random.choice(frozen).is_frozen = False
-        if len(self.awake) > 1 and self.random.random() < 0.01:
-            node = self.random.choice(self.awake)
+        trained = [n for n in self.awake if n.steps]
+        if trained and len(self.awake) > 1 and self.random.random() < 0.01:
+            node = self.random.choice(trained)
             node.is_frozen = True
             self.freezes += 1
             for other in self.nodes:
@@ -302,7 +268,7 @@ class SimulatedGrowth:
             events = [self.deliver] * 12 + [self.train] * 8 + [self.tick, self.answer, self.answer]
             self.random.choice(events)()
             self.check()
-            groups = [n.collectives._generations.number_of(KEY) for n in self.living]
+            groups = [n.groups.generations.number_of(KEY) for n in self.living]
             if len(set(groups)) > 1:
                 wanted = None
             elif wanted is None:

@@ -23,7 +23,7 @@ def _run(seeds: Iterable[int]) -> list[SimulatedGrowth]:
 
 
 def test_tasks_come_and_go_over_random_schedules() -> None:
-    found = _run(range(60))
+    found = _run(range(80))
     assert sum(g.joined for g in found) > 50
     assert sum(g.returned for g in found) > 30
     assert sum(g.kills for g in found) > 50
@@ -99,12 +99,13 @@ def _with_one_that_goes_on() -> _Directed:
     world.start(1)
     world.let(0, 1)
     world.deliver_all()
-    assert [m[-1] for m in world.nodes[name_of(0)].collectives._groups[KEY]._joined] == ["0", "1"]
+    assert [m[-1] for m in world.nodes[name_of(0)].groups.groups[KEY]._joined] == ["0", "1"]
     # It asks the others, too, after a while. That task 0 is there task 2 hears later.
     for _ in range(2):
-        world.nodes[name_of(1)].collectives.on_tick(0.0)
+        node = world.nodes[name_of(1)]
+        node.do(node.groups.tick())
     world.deliver_all("02", "10")
-    assert world.nodes[name_of(1)].collectives._generations.wants_more(KEY)
+    assert world.nodes[name_of(1)].groups.generations.wants_more(KEY)
     return world
 
 
@@ -112,7 +113,7 @@ def test_a_leader_forgets_who_has_gone_on_elsewhere() -> None:
     """Else it forms a group with it beside the one that runs, which waits for it for ever."""
     world = _with_one_that_goes_on()
     world.deliver_all("02")
-    assert [m[-1] for m in world.nodes[name_of(0)].collectives._groups[KEY]._joined] == ["0"]
+    assert [m[-1] for m in world.nodes[name_of(0)].groups.groups[KEY]._joined] == ["0"]
     for _ in range(20):
         world.let(1, 2)
         world.deliver_all("02")
@@ -121,7 +122,7 @@ def test_a_leader_forgets_who_has_gone_on_elsewhere() -> None:
     for _ in range(20):
         world.let(0, 2)
         world.deliver_all("01", "02", "21")
-    assert not world.nodes[name_of(0)].collectives._groups[KEY].is_formed
+    assert not world.nodes[name_of(0)].groups.groups[KEY].is_formed
     world.settle()
 
 
@@ -129,7 +130,7 @@ def test_a_leader_that_loses_the_link_does_not_wait_for_who_goes_on() -> None:
     world = _with_one_that_goes_on()
     world.break_wire(name_of(0), name_of(1))
     world.deliver_all("02")
-    assert [m[-1] for m in world.nodes[name_of(0)].collectives._groups[KEY]._joined] == ["0"]
+    assert [m[-1] for m in world.nodes[name_of(0)].groups.groups[KEY]._joined] == ["0"]
     world.settle()
 
 
@@ -144,10 +145,10 @@ def test_a_group_that_was_formed_with_who_goes_on_waits_anew() -> None:
     for _ in range(4):
         world.let(0, 2)
         world.deliver_all("01", "10", "21", "12")
-    leader = world.nodes[name_of(0)].collectives
-    assert [t[-1] for t in leader._groups[KEY].tasks] == ["0", "1", "2"]
+    leader = world.nodes[name_of(0)].groups
+    assert [t[-1] for t in leader.groups[KEY].tasks] == ["0", "1", "2"]
     world.deliver_all()
-    assert leader._generations.wants_more(KEY)
+    assert leader.generations.wants_more(KEY)
     world.settle()
 
 
@@ -157,19 +158,18 @@ def test_an_operation_of_a_generation_that_ended_meanwhile_does_not_wait() -> No
     for _ in range(20):
         world.let(0, 1, 2)
         world.deliver_all()
-    own = world.nodes[name_of(1)].collectives
+    own = world.nodes[name_of(1)].groups
     devices = ("/device:CPU:0",)
     call = Call(
         "reduce", KEY, 3, SUMMED, np.zeros(3), dtypes.float64, (3,), "Add", "", devices[0], "op"
     )
-    found = own._in_generation(call)
+    found = own.in_generation(call)
     world.nodes[name_of(0)].fails = True
     world.let(0, times=3)
     world.deliver_all()
     with pytest.raises(AbortedError, match="was made anew"):
-        own._joined(found, None)
-    assert found.group_key not in own._groups
+        own.joined(found)
+    assert found.group_key not in own.groups
     # The same while the devices of a task divide what the tasks have summed.
-    own._run = lambda call, step=None: np.zeros(3)  # type: ignore[method-assign]
     with pytest.raises(AbortedError, match="was made anew"):
-        own._between_tasks([found._replace(kind="scatter", final="Id")])
+        own.running(found.group_key)

@@ -20,7 +20,7 @@ def test_who_was_told_that_there_is_no_witness_is_told_of_the_first_one(caplog, 
         raise AssertionError("nobody is asked")
 
     role = PrimaryRole(
-        TASK, Journal(ResourceStore()), Primary((TASK, 3)), list, nobody, nobody, lambda: None
+        TASK, Journal(ResourceStore()), Primary((TASK, 3)), list, nobody, nobody, nobody
     )
     try:
         role._follower_at = ("/job:ps/replica:0/task:1", 4853303022474001563), "10.0.0.2:2222"

@@ -19,7 +19,6 @@ alive, and ends of operations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from headrace.distributed.collective.parts import (
     ALL,
     Action,
     Ended,
+    EpochChange,
     Formed,
     GroupMember,
     LifeProbe,
@@ -58,16 +58,6 @@ __all__ = ["CollectiveGroup"]
 
 #: A coordinator that has waited for so many ticks asks again.
 _PATIENCE = 8
-
-
-@dataclass
-class _Change:
-    """What a coordinator knows of the epoch to come."""
-
-    epoch: int
-    members: list[GroupMember]
-    states: dict[str, Any] = field(default_factory=dict)
-    ticks: int = 0
 
 
 class CollectiveGroup:
@@ -106,7 +96,7 @@ class CollectiveGroup:
         self._devices: tuple[str, ...] = ()
         self.refused: OpError | None = None
         self._dead: set[tuple[str, int]] = set()
-        self._change: _Change | None = None
+        self._change: EpochChange | None = None
         self._begun: dict[int, int] = {}
         self._ended: dict[int, int] = {}
         #: The last result of each operation.
@@ -321,7 +311,10 @@ class CollectiveGroup:
     def _run(self, work: Work) -> list[Action]:
         rank = self._ranks[self._me]
         work.exchange = Exchange(work.call, rank, len(self.members), self.devices)
-        actions = self._sent(work, work.exchange.begin())
+        try:
+            actions = self._sent(work, work.exchange.begin())
+        except OpError as error:
+            return self._refuse_run(work, error)
         for sender, message, value in self._early.pop(work.run, ()):
             if not work.ended:
                 actions += self._piece_for(work, sender, message, value)
@@ -355,6 +348,11 @@ class CollectiveGroup:
     def has_begun(self) -> bool:
         """Whether this member has run any operation."""
         return bool(self._begun)
+
+    @property
+    def runs(self) -> int:
+        """How many runs of operations have ended."""
+        return sum(self._ended.values())
 
     @property
     def was_left_out(self) -> bool:
@@ -524,7 +522,7 @@ class CollectiveGroup:
     def _prepare(self) -> list[Action]:
         """Ask all who are left what has ended; nothing of this epoch goes on meanwhile."""
         living = self._living()
-        self._change = _Change(max(self._promised, self.epoch) + 1, living)
+        self._change = EpochChange(max(self._promised, self.epoch) + 1, living)
         message = self._message(pb.PREPARE, members=[packed(m) for m in living])
         message.epoch = self._change.epoch
         others: list[Action] = [Send(m.task, message) for m in living if m.task != self._me]

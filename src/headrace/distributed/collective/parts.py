@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ __all__ = [
     "OF_MEMBERS",
     "Action",
     "Ended",
+    "EpochChange",
     "Formed",
     "GroupMember",
     "LifeProbe",
@@ -102,6 +103,16 @@ class Formed(NamedTuple):
     """It is known (anew) who is in the group, or it was refused."""
 
     group: int
+
+
+@dataclass
+class EpochChange:
+    """What a coordinator knows of the epoch to come."""
+
+    epoch: int
+    members: list[GroupMember]
+    states: dict[str, Any] = field(default_factory=dict)
+    ticks: int = 0
 
 
 Action = Send | LifeProbe | Ended | Formed

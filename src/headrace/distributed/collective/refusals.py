@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace.errors import AbortedError, FailedPreconditionError, OpError
 
-__all__ = ["cannot_go_on", "given_up", "too_late"]
+__all__ = ["begun_anew", "cannot_go_on", "given_up", "too_late"]
 
 
 def too_late(group: str, task: str, members: Sequence[str]) -> OpError:
@@ -38,3 +38,12 @@ def given_up(group: str, task: str, grows: bool) -> OpError:
     if grows:
         return AbortedError(None, None, f"{text}. It joins again.")
     return FailedPreconditionError(None, None, f"{text}. Start it again, with the others.")
+
+
+def begun_anew(key: int) -> OpError:
+    """A task asks for something in a generation of a group that is over."""
+    text = (
+        f"The session of another member of group {key} was made anew, or one has joined: all begin "
+        "anew, with the values of the one that has got furthest."
+    )
+    return AbortedError(None, None, text)

@@ -51,7 +51,7 @@ from headrace.distributed.services.status import statuses
 from headrace.distributed.services.task import Task
 from headrace.distributed.transport import connect, grpc_pipe
 from headrace.distributed.transport.base import PeerInfo, Pipe
-from headrace.errors import FailedPreconditionError, OpError, UnavailableError
+from headrace.errors import AbortedError, FailedPreconditionError, OpError, UnavailableError
 from headrace.executor.resources import ResourceHandle
 from headrace.executor.threads import step_threads
 from headrace.graph.devices import DeviceSpec
@@ -161,6 +161,7 @@ class Server:
         #: None: as HEADRACE_RDMA says.
         self._rdma = True if definition.protocol == "grpc+rdma" else None
         self._stopped = threading.Event()
+        self._cut_off = ""
         self._stopping = threading.Lock()
         self._started = False
         self._standbys: Standbys
@@ -302,7 +303,7 @@ class Server:
         self.members = Members(me, addresses, call, first, stands_in=self._serves_copy)
         self.task = Task(me, addresses, self._devices, self._dial, self._ask_devices, probe=probe)
         begun = self._first
-        self.task.collectives.first = frozenset(
+        self.task.collectives.groups.first = frozenset(
             task_name(job, index) for job in begun.jobs for index in begun.task_indices(job)
         )
         self.task.peers.is_elsewhere = self._is_elsewhere
@@ -366,7 +367,7 @@ class Server:
             self._controls,
             self._serve_copy,
             self._begin,
-            self.ask_to_stop,
+            self._taken_over,
             dial_as,
         )
 
@@ -395,6 +396,10 @@ class Server:
         It also ends when the task is to leave its cluster, and no session needs it any more.
 
         In the main thread SIGTERM stops the server while this waits.
+
+        Raises:
+            AbortedError: if the server was cut off from the others, and its copy serves now: it
+                should be started again, so its program must not end as if all were well.
         """
         with on_sigterm(self.ask_to_stop):
             # A wait without a limit could not be interrupted by signals on some systems.
@@ -402,6 +407,13 @@ class Server:
                 if self._is_done():
                     break
         self._finish()
+        if self._cut_off:
+            raise AbortedError(None, None, f"{self._cut_off}. Start it again.")
+
+    def _taken_over(self, cut_off: str) -> None:
+        """Another server serves the variables: this one was ``cut off``, or gave them back ("")."""
+        self._cut_off = cut_off
+        self.ask_to_stop()
 
     def _is_done(self) -> bool:
         """Whether a task that only serves is to leave, and nobody needs it any more.
@@ -540,17 +552,8 @@ class Server:
         self, address: str, task: str, timeout: float, *, fallback: bool = True
     ) -> tuple[Pipe, PeerInfo]:
         def connect_to(address: str, timeout: float) -> tuple[Pipe, PeerInfo]:
-            return dial(
-                self._controls,
-                address,
-                task,
-                self._me,
-                self._security,
-                timeout,
-                self._rdma,
-                fallback,
-                self.members,
-            )
+            more = self._rdma, fallback, self.members
+            return dial(self._controls, address, task, self._me, self._security, timeout, *more)
 
         return self.where_served(task, address, timeout, connect_to)
 

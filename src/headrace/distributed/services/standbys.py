@@ -81,7 +81,8 @@ class Standbys:
         task: the own one; ``controls``: how others are called.
         host: makes a server for another task: ``host(task, values, epoch)``.
         begin: lets the own server begin to serve, with the variables that it is given.
-        stop: stops the own server: another one serves its task.
+        taken_over: stops the own server, for another one serves its task: it was cut off, as is
+            told, or has given it back ("").
         dial: see `DialAs`.
     """
 
@@ -92,7 +93,7 @@ class Standbys:
         controls: Controls,
         host: Callable[[str, Values, int], HostedServer],
         begin: Callable[[Values], None],
-        stop: Callable[[], None],
+        taken_over: Callable[[str], None],
         dial: DialAs,
     ) -> None:
         self._cluster = cluster
@@ -101,7 +102,7 @@ class Standbys:
         self._controls = controls
         self._host = host
         self._begin = begin
-        self._stop_server = stop
+        self._taken_over = taken_over
         self._dial_as = dial
         self.me: Member = (task.me.task, task.me.incarnation)
         self._witness = Witness()
@@ -266,7 +267,7 @@ class Standbys:
                 self._witnesses,
                 self._ask,
                 self._is_dead,
-                self._stop_server,
+                self._taken_over,
             )
             # Not before: until now another server has the name of this one.
             self._follows = follows

@@ -58,7 +58,7 @@ class PrimaryRole:
         witnesses: Callable[[], list[Place]],
         ask: AskWitness,
         is_dead: Callable[[Place], bool],
-        deposed: Callable[[], None],
+        deposed: Callable[[str], None],
     ) -> None:
         self.task = task
         self.journal = journal
@@ -142,7 +142,7 @@ class PrimaryRole:
         with contextlib.suppress(PipeBroken):
             link.send(pack(pb.CopyRole(task=self.task, view=view, serve=True)), block=False)
             link.flush(_FLUSH_SECONDS)
-        self._deposed()
+        self._deposed("")
 
     def lost(self, link: Link) -> None:
         """A link is lost; it may be that of the follower."""
@@ -281,13 +281,10 @@ class PrimaryRole:
             self.journal.stop()
             self._say_copy_lost("is lost", logging.WARNING)
         elif stage == "deposed":
-            _log.error(
-                "%s was cut off, and %s serves in its place: this server stops. Start it again",
-                self.task,
-                shown(follower),
-            )
+            text = f"{self.task} was cut off, and {shown(follower)} serves in its place"
+            _log.error("%s: this server stops. Start it again", text)
             self._stop.set()
-            self._deposed()
+            self._deposed(text)
 
     def _answer(self, place: Place, view: Any, appoint: bool) -> Any:
         try:
