@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from operation_cases import SIZES, Operation, all_operations
+from operation_cases import SIZES, all_operations
 from run import Bench, Row, Side, peer_python, save
 from workloads import named
 
@@ -24,27 +24,32 @@ HERE = Path(__file__).resolve().parent
 TARGET = 1.5
 
 
-def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def parser_of(doc: str | None, rows: Path) -> argparse.ArgumentParser:
+    """The options of every sweep.
+
+    Args:
+        doc: of the script.
+        rows: where all rows go, unless the options say.
+    """
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="cases whose title has one of")
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--cores", type=int, help="pin both sides to so many (default: all)")
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of each (default 5)")
     parser.add_argument("--seconds", type=float, default=0.1, help="length of a repetition")
     parser.add_argument("--worst", type=int, default=40, help="rows that are printed")
     parser.add_argument("--markdown", type=Path, help="where a table of all rows goes")
-    parser.add_argument("--json", type=Path, default=HERE / "results" / "operations.json")
-    return parser.parse_args(arguments)
+    parser.add_argument("--json", type=Path, default=rows)
+    return parser
 
 
-def measure(bench: Bench, chosen: list[Operation]) -> tuple[list[Row], dict[str, str]]:
-    """All rows, and the version of each side. Sides that end are started again."""
+def measure(bench: Bench, names: list[str]) -> tuple[list[Row], dict[str, str]]:
+    """The rows of workloads, and the version of each side. Sides that end are started again."""
     sides: dict[str, Side] = {name: bench.start(name) for name in bench.pythons}
     versions = {name: side.version for name, side in sides.items()}
     rows = []
     try:
-        for operation in chosen:
-            row = bench.measure(named(operation.name), sides)
+        for workload in names:
+            row = bench.measure(named(workload), sides)
             rows.append(row)
             for name in [n for n in row.errors if sides[n].ended]:
                 sides[name] = bench.start(name)
@@ -65,7 +70,7 @@ def _line(row: Row) -> str:
 def markdown(rows: list[Row], versions: dict[str, str]) -> str:
     """A table of all rows, the worst first."""
     lines = [
-        f"| operation | Headrace, ms | TensorFlow {versions['tensorflow']}, ms | ratio |",
+        f"| work | Headrace, ms | TensorFlow {versions['tensorflow']}, ms | ratio |",
         "|---|---|---|---|",
     ]
     for row in sorted(rows, key=lambda row: -(row.ratio or 0.0)):
@@ -75,39 +80,51 @@ def markdown(rows: list[Row], versions: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    options = options_of()
+def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) -> int:
+    """Times what is chosen, prints and keeps what came out, and answers the status to exit with.
+
+    Args:
+        titles: of all workloads of the sweep, by name.
+        target: ratios over it are counted.
+    """
     peer = peer_python()
     if peer is None:
         print("TensorFlow is not here: see tools/peer/README.md")
         return 1
     if options.cores:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
-    chosen = [
-        operation
-        for operation in all_operations()
-        if operation.size in options.sizes
-        and (not options.only or any(text in operation.title for text in options.only))
-    ]
+    wanted = options.only or [""]
+    names = [name for name, title in titles.items() if any(text in title for text in wanted)]
     options.json.parent.mkdir(parents=True, exist_ok=True)
     log = options.json.with_suffix(".log")
     log.write_text("")
     with tempfile.TemporaryDirectory() as cache:
         pythons = {"headrace": sys.executable, "tensorflow": peer}
-        rows, versions = measure(
-            Bench(pythons, options.repeat, options.seconds, log, cache), chosen
-        )
+        rows, versions = measure(Bench(pythons, options.repeat, options.seconds, log, cache), names)
     save(options.json, rows, versions)
-    timed = [row for row in rows if row.ratio]
-    ratios = [row.ratio or 0.0 for row in timed]
-    print(f"\nThe worst {min(options.worst, len(timed))}:")
-    for row in sorted(timed, key=lambda row: -(row.ratio or 0.0))[: options.worst]:
-        print(_line(row))
-    over = sum(ratio > TARGET for ratio in ratios)
-    print(f"{len(ratios)} rows, median {statistics.median(ratios):.2f}, {over} over {TARGET}")
+    _summary(rows, options.worst, target)
     if options.markdown:
         options.markdown.write_text(markdown(rows, versions))
-    return int(any(row.errors for row in rows))
+    return int(any("headrace" in row.errors for row in rows))
+
+
+def _summary(rows: list[Row], worst: int, target: float) -> None:
+    timed = sorted((row for row in rows if row.ratio), key=lambda row: -(row.ratio or 0.0))
+    ratios = [row.ratio or 0.0 for row in timed]
+    print(f"\nThe worst {min(worst, len(timed))}:")
+    for row in timed[:worst]:
+        print(_line(row))
+    over = sum(ratio > target for ratio in ratios)
+    median = statistics.median(ratios) if ratios else float("nan")
+    print(f"{len(ratios)} rows, median {median:.2f}, {over} over {target}")
+
+
+def main() -> int:
+    parser = parser_of(__doc__, HERE / "results" / "operations.json")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    options = parser.parse_args()
+    chosen = [o for o in all_operations() if o.size in options.sizes]
+    return sweep(options, {o.name: o.title for o in chosen}, TARGET)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,19 @@ answers what one step is. Plain JAX counterparts are in `jax_workloads.py`.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 import checkpoint_workloads
+import convolution_cases
 import numpy as np
 import operation_cases
 import sparse_workloads
+from convolution_cases import Convolution, square
 
 
 @dataclass(frozen=True)
@@ -354,94 +355,6 @@ def initializer(name: str) -> Callable[[ModuleType], Step]:
     return build
 
 
-@dataclass(frozen=True)
-class Convolution:
-    """One pass of a convolution with SAME padding: forward, or a gradient.
-
-    TensorFlow has no channels-first convolutions on CPUs: it runs the same with channels last.
-    """
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    inputs: int
-    outputs: int
-    size: int
-    batch: int
-    part: str = "input gradient"  # or "forward", "filter gradient"
-    dilation: int = 1
-    channels_first: bool = False
-    depthwise: bool = False
-
-    def __call__(self, tf: ModuleType) -> Step:
-        rng = np.random.RandomState(4)
-        first = self.channels_first and tf.__name__ == "headrace"
-        rank = len(self.kernel)
-        letters = "DHW"[-rank:]
-        options = {
-            "data_format": f"NC{letters}" if first else f"N{letters}C",
-            "padding": "SAME",
-            "strides": self._laid_out(1, 1, self.strides, first),
-            "dilations": self._laid_out(1, 1, (self.dilation,) * rank, first),
-        }
-        x_shape = self._laid_out(self.batch, self.inputs, (self.size,) * rank, first)
-        small = tuple(-(-self.size // stride) for stride in self.strides)
-        channels = self.inputs * self.outputs if self.depthwise else self.outputs
-        y_shape = self._laid_out(self.batch, channels, small, first)
-        w_shape = [*self.kernel, self.inputs, self.outputs]
-        x, w, dy = (
-            tf.Variable(rng.standard_normal(shape).astype(np.float32))
-            for shape in (x_shape, w_shape, y_shape)
-        )
-        ops = tf.raw_ops
-        forward = {(2, False): "Conv2D", (2, True): "DepthwiseConv2dNative", (3, False): "Conv3D"}
-        name = forward[rank, self.depthwise]
-        version = "V2" if rank == 3 else ""
-        if self.part == "forward":
-            made, shape = getattr(ops, name)(input=x, filter=w, **options), y_shape
-        elif self.part == "input gradient":
-            gradient = getattr(ops, f"{name}BackpropInput{version}")
-            made = gradient(input_sizes=x_shape, filter=w, out_backprop=dy, **options)
-            shape = x_shape
-        else:
-            gradient = getattr(ops, f"{name}BackpropFilter{version}")
-            made = gradient(input=x, filter_sizes=w_shape, out_backprop=dy, **options)
-            shape = w_shape
-        result = tf.Variable(tf.zeros(shape))
-        watched = tf.reshape(tf.slice(result, [0] * len(shape), [1] * len(shape)), [])
-        return _Model(tf, tf.assign(result, made).op, watched).step()
-
-    @staticmethod
-    def _laid_out(batch: int, channels: int, sizes: tuple[int, ...], first: bool) -> list[int]:
-        return [batch, channels, *sizes] if first else [batch, *sizes, channels]
-
-    @property
-    def workload(self) -> Workload:
-        shape = "x".join(map(str, (self.size,) * len(self.kernel)))
-        strides = self.strides[:1] if len(set(self.strides)) == 1 else self.strides
-        title = (
-            f"{self.part}{' depthwise' * self.depthwise} {'x'.join(map(str, self.kernel))}, "
-            f"stride {'x'.join(map(str, strides))}, "
-            + f"dilation {self.dilation}, "
-            * (self.dilation > 1)
-            + f"{self.inputs} to {self.outputs} channels{' first' * self.channels_first} "
-            f"on {shape}, batch {self.batch}"
-        )
-        return Workload(_CONVOLUTION + json.dumps(asdict(self)), title, 1.5, self)
-
-    @classmethod
-    def named(cls, name: str) -> Convolution:
-        fields = json.loads(name.removeprefix(_CONVOLUTION))
-        lists = {key: tuple(fields[key]) for key in ("kernel", "strides")}
-        return cls(**fields | lists)
-
-
-_CONVOLUTION = "convolution "
-
-
-def square(kernel: int, stride: int, *numbers: int) -> Convolution:
-    return Convolution((kernel, kernel), (stride, stride), *numbers)
-
-
 def sparse(tf: ModuleType, build: Callable[[Any], sparse_workloads.Graph]) -> Step:
     train, feed = build(tf)
     watched = tf.global_variables()[-1][:1]
@@ -457,6 +370,14 @@ def checkpoint(
 ) -> Step:
     made = checkpoint_workloads.Checkpoint(tf, megabytes)
     return Step(lambda: timed(made))
+
+
+def _convolution(case: Convolution) -> Workload:
+    def build(tf: ModuleType) -> Step:
+        session, run, watched = case.build(tf)
+        return Step(lambda: session.run(run), lambda: session.run(watched))
+
+    return Workload(case.name, case.title, 1.5, build)
 
 
 _WITH_JAX = ("headrace", "tensorflow", "jax")
@@ -508,8 +429,8 @@ WORKLOADS = (
             ("fetch_64mb", "fetch 64 MB", 1.1, partial(fetch, megabytes=64)),
         )
     ),
-    square(9, 2, 256, 256, 20, 50).workload,
-    square(5, 2, 64, 128, 28, 64).workload,
+    _convolution(square(9, 2, 256, 256, 20, 50)),
+    _convolution(square(5, 2, 64, 128, 28, 64)),
     *(
         Workload(name, title, 0.5, partial(sparse, build=build), alone="100mb" not in name)
         for name, title, build in sparse_workloads.ROWS
@@ -543,8 +464,8 @@ def _single(operation: operation_cases.Operation) -> Workload:
 
 def named(name: str) -> Workload:
     """The workload of that name: in the table, any convolution or any single operation."""
-    if name.startswith(_CONVOLUTION):
-        return Convolution.named(name).workload
+    if name.startswith(convolution_cases.PREFIX):
+        return _convolution(Convolution.named(name))
     if name.startswith(operation_cases.PREFIX):
         return _single(operation_cases.Operation.named(name))
     return next(w for w in WORKLOADS if w.name == name)
