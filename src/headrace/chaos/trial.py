@@ -248,7 +248,7 @@ class Trial:
 
     def _wait_until_all_train(self, lives: Sequence[Life]) -> None:
         """Who was started last would wait for ever for a group whose other members have ended."""
-        limit = time.monotonic() + END_SECONDS
+        limit = time.monotonic() + _FIRST_STEP_SECONDS
         for life in lives:
             record = self._records[life]
             while time.monotonic() < limit and life.process.poll() is None:
