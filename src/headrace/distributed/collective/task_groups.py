@@ -302,7 +302,10 @@ class TaskGroups:
             known += [m.task for m in members]
         if sender in known and self.generations.told(key, generation, members):
             _log.info("%s begins group %d anew, for its session was made anew", sender, key)
-            return self._give_up(own)
+            left_out = set(group.tasks if group is not None else ()) - {m.task for m in members}
+            # They may wait for this task, which they would not hear of any more.
+            told = [Send(task, self._anew(key)) for task in sorted(left_out - {self._me})]
+            return self._give_up(own) + told
         both = self.generations.joined_with(message.group, members)
         is_formed = group is not None and group.epoch > 0
         if sender in known and self._is_in(both) and not is_formed:
@@ -341,6 +344,9 @@ class TaskGroups:
 
     def group(self, key: int, size: int = 0) -> CollectiveGroup:
         group = self.groups.get(key)
+        if group is not None and size and group.size not in (0, size):
+            told_early = parts_of(key)[1] and not (group.takes_part or group.is_formed)
+            group = None if told_early else group  # by those who knew of other members
         if group is None:
             process = process_of_runtime()
             leader = self._leader
