@@ -60,6 +60,7 @@ def leader_of(tasks: Sequence[str]) -> str:
 
 
 def trains(task: str) -> bool:
+    """Whether a task is of a job that trains."""
     return task.split("/")[1].removeprefix("job:") not in _OTHER_JOBS
 
 
