@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
 
-.PHONY: help install demo test test-slow check format bench bench-distributed bench-input docs test-pythons goldens peer clean
+.PHONY: help install demo test test-slow check format bench bench-distributed bench-input native docs test-pythons goldens peer clean
 
 help:
 	@echo "make demo          learn handwritten digits, in one process and on a cluster"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-distributed  time clusters of both, side by side"
 	@echo "make bench-input   time input pipelines and image files, against TensorFlow and Pillow"
 	@echo "make test-pythons  the tests under Python 3.11, 3.12 and 3.13, where found"
+	@echo "make native        build the native path for CPUs (docs/native.md)"
 	@echo "make docs          the documentation site, into build/docs; broken links are errors"
 	@echo "make goldens       run the reference programs under real TensorFlow again"
 
@@ -65,6 +66,7 @@ format: $(STAMP)
 bench: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/run.py
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/operations.py --sizes cache memory rows
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/convolutions.py --xla
 	$(BIN)/python benchmarks/keras_convnet.py
 
 bench-distributed: $(STAMP) $(PEER_STAMP)
@@ -86,6 +88,9 @@ bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/datasets.py
 	$(BIN)/python benchmarks/image_decoding.py
+
+native: $(STAMP)
+	$(BIN)/python -m headrace.native
 
 docs: $(STAMP)
 	$(BIN)/python tools/make_docs.py $(DOCS)

@@ -2,10 +2,11 @@
 
     python benchmarks/convolutions.py [--only TEXT ...] [--cores N] [--repeat N] [--worst N]
 
-With `--strided`, the input gradients of a grid of kernels, strides and channels. Prints each row,
-the worst ones, the median, and how many are over the target of 2; all rows go to
-`results/convolutions.json`, and with `--markdown` to a table. Options, sides and medians are those
-of `operations.py`; cases are in `convolution_cases.py`.
+With `--xla`, the same without the native library beside it; with `--strided`, the input gradients
+of a grid of kernels, strides and channels. Prints each row, the worst ones, the median, and how
+many are over the target of 2; all rows go to `results/convolutions.json`, and with `--markdown` to
+a table. Options, sides and medians are those of `operations.py`; cases are in
+`convolution_cases.py`.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ def parser_of(doc: str | None, rows: Path) -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=0.1, help="length of a repetition")
     parser.add_argument("--worst", type=int, default=40, help="rows that are printed")
     parser.add_argument("--markdown", type=Path, help="where a table of all rows goes")
+    parser.add_argument("--xla", action="store_true", help="also without the native library")
     parser.add_argument("--json", type=Path, default=rows)
     return parser
 
@@ -49,7 +50,7 @@ def measure(bench: Bench, names: list[str]) -> tuple[list[Row], dict[str, str]]:
     rows = []
     try:
         for workload in names:
-            row = bench.measure(named(workload), sides)
+            row = bench.measure(named(workload), sides, tuple(sides))
             rows.append(row)
             for name in [n for n in row.errors if sides[n].ended]:
                 sides[name] = bench.start(name)
@@ -60,23 +61,31 @@ def measure(bench: Bench, names: list[str]) -> tuple[list[Row], dict[str, str]]:
     return rows, versions
 
 
+def _ratios(row: Row) -> dict[str, float]:
+    """Of the sides that are ours, to TensorFlow's time."""
+    theirs = row.median("tensorflow")
+    ours = {side: row.median(side) for side in row.seconds if side != "tensorflow"}
+    return {side: time / theirs for side, time in ours.items() if theirs and time}
+
+
 def _line(row: Row) -> str:
-    if row.errors:
-        return f"{row.title:60} failed: {row.errors}"
-    ours, theirs = (row.median(side) or 0.0 for side in ("headrace", "tensorflow"))
-    return f"{row.title:60} {ours * 1e3:9.3f} {theirs * 1e3:9.3f} ms {ours / theirs:6.2f}"
+    times = [f"{(row.median(side) or 0.0) * 1e3:9.3f}" for side in row.seconds]
+    ratios = [f"{ratio:6.2f}" for ratio in _ratios(row).values()]
+    return " ".join([f"{row.title:75}", *times, "ms", *ratios, str(row.errors or "")]).rstrip()
 
 
 def markdown(rows: list[Row], versions: dict[str, str]) -> str:
     """A table of all rows, the worst first."""
-    lines = [
-        f"| work | Headrace, ms | TensorFlow {versions['tensorflow']}, ms | ratio |",
-        "|---|---|---|---|",
-    ]
+    titles = {"headrace": "Headrace", "xla": "XLA alone", "tensorflow": "TensorFlow"}
+    sides = [side for side in titles if side in versions]
+    heads = [f"{titles[side]}, ms" for side in sides] + ["ratio"] * (len(sides) - 1)
+    lines = [f"| work | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for row in sorted(rows, key=lambda row: -(row.ratio or 0.0)):
-        ours, theirs = (row.median(side) for side in ("headrace", "tensorflow"))
-        cells = ["failed" if v is None else f"{v * 1e3:.3f}" for v in (ours, theirs)]
-        lines.append(f"| {row.title} | {' | '.join(cells)} | {row.ratio or float('nan'):.2f} |")
+        times = [row.median(side) for side in sides]
+        cells = ["failed" if time is None else f"{time * 1e3:.3f}" for time in times]
+        found = _ratios(row)
+        cells += [f"{found.get(side, float('nan')):.2f}" for side in sides[:-1]]
+        lines.append(f"| {row.title} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -99,7 +108,8 @@ def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) ->
     log = options.json.with_suffix(".log")
     log.write_text("")
     with tempfile.TemporaryDirectory() as cache:
-        pythons = {"headrace": sys.executable, "tensorflow": peer}
+        ours = dict.fromkeys(["headrace", *["xla"] * options.xla], sys.executable)
+        pythons = ours | {"tensorflow": peer}
         rows, versions = measure(Bench(pythons, options.repeat, options.seconds, log, cache), names)
     save(options.json, rows, versions)
     _summary(rows, options.worst, target)
@@ -110,13 +120,15 @@ def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) ->
 
 def _summary(rows: list[Row], worst: int, target: float) -> None:
     timed = sorted((row for row in rows if row.ratio), key=lambda row: -(row.ratio or 0.0))
-    ratios = [row.ratio or 0.0 for row in timed]
     print(f"\nThe worst {min(worst, len(timed))}:")
     for row in timed[:worst]:
         print(_line(row))
-    over = sum(ratio > target for ratio in ratios)
-    median = statistics.median(ratios) if ratios else float("nan")
-    print(f"{len(ratios)} rows, median {median:.2f}, {over} over {target}")
+    for side in ("headrace", "xla"):
+        ratios = [found[side] for row in rows if side in (found := _ratios(row))]
+        if ratios:
+            over = sum(ratio > target for ratio in ratios)
+            middle = statistics.median(ratios)
+            print(f"{side}: {len(ratios)} rows, median {middle:.2f}, {over} over {target}")
 
 
 def main() -> int:

@@ -34,13 +34,16 @@ from workloads import WORKLOADS, Workload  # noqa: E402
 MAX_ITERATIONS = 5000
 #: The most that work may take, as a ratio to an earlier state of Headrace.
 NOT_SLOWER = 1.05
+#: Sides that import Headrace.
+HEADRACE_SIDES = ("headrace", "before", "xla")
 
 
 class Side:
     """A child process that times workloads; see `side.py` for the protocol.
 
     Args:
-        tree: the checkout whose Headrace and workloads the sides "headrace" and "before" run.
+        name: "before" and "xla" (without the native library) are Headrace, too.
+        tree: the checkout whose Headrace and workloads these sides run.
     """
 
     def __init__(self, name: str, python: str, log: Path, cache: str, tree: Path) -> None:
@@ -50,16 +53,18 @@ class Side:
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
             "PYTHONPATH": str(tree / "src")
-            if name in ("headrace", "before")
+            if name in HEADRACE_SIDES
             else os.environ.get("PYTHONPATH", ""),
         }
+        if name == "xla":
+            environment["HEADRACE_NATIVE"] = ""
         self._log = log
         with log.open("a") as errors:
             self._process = subprocess.Popen(
                 [
                     python,
                     str(tree / "benchmarks" / "side.py"),
-                    "headrace" if name == "before" else name,
+                    "headrace" if name in HEADRACE_SIDES else name,
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -21,6 +21,8 @@ def _like(pattern: str, words: str) -> Any:
 
 #: Where the commands of Headrace let compiled programs be kept, unless the environment says.
 USERS_COMPILATION_CACHE = "~/.cache/headrace/compiled"
+#: Where `make native` puts the native library.
+USERS_NATIVE_FOLDER = "~/.cache/headrace/native"
 
 
 @dataclass
@@ -57,6 +59,8 @@ class Flags:
             a free port, "" offers none. Needs the extra ``metrics``.
         compilation_cache: folder where compiled programs are kept for the next start; "" keeps
             none (see executor.compilation_cache). `headrace run`, `launch` and `demo` set it.
+        native: folder of the library that `make native` builds (docs/native.md); "" leaves all
+            kernels to XLA.
         first_worker_is_chief: whether Estimators take worker 0 for the chief in a cluster without
             one; in 1.x that was an error.
     """
@@ -80,6 +84,7 @@ class Flags:
     log_format: str = _one_of("plain", "json")
     metrics_port: str = _like("[0-9]{0,5}", "a port, or 0 for any that is free")
     compilation_cache: str = ""
+    native: str = USERS_NATIVE_FOLDER
     first_worker_is_chief: bool = False
 
 

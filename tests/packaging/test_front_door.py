@@ -65,6 +65,7 @@ def test_the_readme_lists_every_extra():
         "lmdb",
         "security",
         "s3",
+        "native",
         "rdma",
         "ray",
         "tensorboard",

@@ -15,7 +15,6 @@ import hashlib
 import logging
 import os
 import platform
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import google_crc32c
 import jax
 from jaxlib import version
 
+from headrace.files.private import check_private
 from headrace.settings import flags
 
 __all__ = ["opened", "seal", "seal_what_is_new", "use_compilation_cache"]
@@ -68,7 +68,7 @@ def opened(root: Path, most_bytes: int = MOST_BYTES) -> Path:
     folder = root / _kind_of_processor()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in (root, folder):
-        _check_private(each)
+        check_private(each, "HEADRACE_COMPILATION_CACHE")
     for entry in folder.glob(f"*{_ENTRY}"):
         if not _is_whole(entry):
             _log.info("%s is damaged, or was not finished: it is dropped", entry)
@@ -96,23 +96,6 @@ def seal(folder: Path) -> None:
             unfinished.replace(beside)
         except OSError as error:
             _log.info("%s will be dropped: %s", entry, error)
-
-
-def _check_private(folder: Path) -> None:
-    if not hasattr(os, "getuid"):
-        return
-    found = folder.stat()
-    if found.st_uid != os.getuid():
-        raise PermissionError(
-            f"{folder} belongs to another user, who could put programs there that would run here. "
-            "Name a folder of your own in HEADRACE_COMPILATION_CACHE."
-        )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(
-            f"Others can write to {folder}, and programs that they put there would run here. "
-            f"Change that (chmod go-w {folder}), or name another folder in "
-            "HEADRACE_COMPILATION_CACHE."
-        )
 
 
 def _is_whole(entry: Path) -> bool:

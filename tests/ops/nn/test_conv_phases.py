@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from headrace.ops.nn import conv_kernels, conv_phases
+from headrace.ops.nn import conv_geometry, conv_kernels, conv_phases
 
 #: These programs run once.
 QUICK = {"xla_backend_optimization_level": 0}
@@ -44,7 +44,7 @@ def gradients(
     dilations = dilations or (1,) * rank
     explicit: tuple[tuple[int, int], ...] = () if isinstance(padding, str) else tuple(padding)
     name = padding if isinstance(padding, str) else "EXPLICIT"
-    pads = conv_kernels.spatial_pads(sizes, kernel, strides, dilations, name, explicit)
+    pads = conv_geometry.spatial_pads(sizes, kernel, strides, dilations, name, explicit)
     out = tuple(
         (n + lo + hi - (k - 1) * d - 1) // s + 1
         for n, (lo, hi), k, d, s in zip(sizes, pads, kernel, dilations, strides, strict=True)

@@ -21,6 +21,7 @@ import numpy as np
 from jax import export
 from jax import numpy as jnp
 
+from headrace import native
 from headrace.graph.tensor import Dims
 
 #: A function of arrays that returns a list of arrays.
@@ -248,7 +249,8 @@ def _export(function: FlatFunction, specs: Sequence[Any]) -> JaxProgram:
 
     flat.__name__ = getattr(function, "__name__", "function")
     # Files of TensorFlow list the inputs that the program takes: all of them.
-    exported = export.export(jax.jit(flat, keep_unused=True), platforms=PLATFORMS)(*specs)
+    with native.portable():
+        exported = export.export(jax.jit(flat, keep_unused=True), platforms=PLATFORMS)(*specs)
     program = JaxProgram(exported.serialize())
     program.function, program.specs, program.results = function, tuple(specs), results
     return program

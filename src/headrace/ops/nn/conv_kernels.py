@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -23,7 +23,15 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.reducing import sums_by_product
-from headrace.ops.nn import conv_depth, conv_phases
+from headrace.ops.nn import conv_depth, conv_native, conv_phases
+from headrace.ops.nn.conv_geometry import (
+    FORMATS,
+    SPATIAL_LETTERS,
+    Geometry,
+    geometry_of,
+    out_shape,
+    out_sizes,
+)
 
 # Above this many filter positions the unrolled forms cost more to compile than they win.
 _MAX_UNROLLED = 64
@@ -31,117 +39,11 @@ _MAX_UNROLLED = 64
 _MAX_SPLIT_GROUPS = 64
 _LIBRARY_DTYPES = frozenset({"float32", "float16", "bfloat16"})
 
-_FORMATS = {
-    "NHWC": (2, True),
-    "NCHW": (2, False),
-    "NDHWC": (3, True),
-    "NCDHW": (3, False),
-}
-_SPATIAL_LETTERS = {2: "HW", 3: "DHW"}
-
-
-@dataclass(frozen=True)
-class _Geometry:
-    """What a convolution needs beside its operands, per spatial dimension."""
-
-    channels_last: bool
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-    groups: int
-    cpu: bool
-
-    @property
-    def rank(self) -> int:
-        return len(self.strides)
-
-    @property
-    def data_format(self) -> str:
-        letters = _SPATIAL_LETTERS[self.rank]
-        return f"N{letters}C" if self.channels_last else f"NC{letters}"
-
-
-def spatial_pads(
-    sizes: Sequence[int],
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    padding: str,
-    explicit: Sequence[tuple[int, int]] = (),
-) -> tuple[tuple[int, int], ...]:
-    """Padding (before, after) of each dimension, by TensorFlow's rule.
-
-    SAME makes the output size ceil(size / stride); the odd element of padding goes after.
-    Raises ValueError for an unknown `padding`, or EXPLICIT without a pair per dimension.
-    """
-    if padding == "VALID":
-        return ((0, 0),) * len(sizes)
-    if padding == "EXPLICIT":
-        if len(explicit) != len(sizes):
-            raise ValueError(f"expected {len(sizes)} pairs of explicit padding, got {explicit}")
-        return tuple((int(lo), int(hi)) for lo, hi in explicit)
-    if padding != "SAME":
-        raise ValueError(f"padding must be SAME, VALID or EXPLICIT, got {padding!r}")
-    pads = []
-    for size, win, stride, dilation in zip(sizes, window, strides, dilations, strict=True):
-        extent = (win - 1) * dilation + 1
-        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
-        pads.append((total // 2, total - total // 2))
-    return tuple(pads)
-
-
-def _spatial(values: Sequence[int], data_format: str) -> tuple[int, ...]:
-    rank, channels_last = _FORMATS[data_format]
-    first = 1 if channels_last else 2
-    return tuple(int(v) for v in values[first : first + rank])
-
-
-def _geometry(
-    x_shape: Sequence[int],
-    filter_shape: Sequence[int],
-    *,
-    strides: Sequence[int],
-    padding: str,
-    explicit_paddings: Sequence[int],
-    dilations: Sequence[int],
-    data_format: str,
-    platform: str,
-) -> _Geometry:
-    if data_format not in _FORMATS:
-        raise ValueError(f"data_format must be one of {sorted(_FORMATS)}, got {data_format!r}")
-    rank, channels_last = _FORMATS[data_format]
-    if len(x_shape) != rank + 2 or len(filter_shape) != rank + 2:
-        raise ValueError(
-            f"{data_format} convolution expects operands of rank {rank + 2}, "
-            f"got input {tuple(x_shape)} and filter {tuple(filter_shape)}"
-        )
-    channels = x_shape[-1] if channels_last else x_shape[1]
-    depth = filter_shape[-2]
-    if depth == 0 or channels % depth or filter_shape[-1] % max(channels // depth, 1):
-        raise ValueError(
-            f"{channels} input channels and {filter_shape[-1]} output channels do not divide "
-            f"into groups of filter depth {depth}"
-        )
-    sizes, stride = _spatial(x_shape, data_format), _spatial(strides, data_format)
-    dilation = _spatial(dilations or (1,) * len(x_shape), data_format)
-    flat = [int(p) for p in explicit_paddings]
-    before, after = _spatial(flat[::2], data_format), _spatial(flat[1::2], data_format)
-    pads = spatial_pads(
-        sizes,
-        filter_shape[:rank],
-        stride,
-        dilation,
-        padding,
-        tuple(zip(before, after, strict=True)),
-    )
-    return _Geometry(channels_last, stride, dilation, pads, channels // depth, platform == "cpu")
-
-
 # --- forms of the forward convolution -------------------------------------------------------
 
 
-def _lax_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
-    filter_spec = _SPATIAL_LETTERS[geo.rank] + "IO"
+def _lax_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
+    filter_spec = SPATIAL_LETTERS[geo.rank] + "IO"
     return lax.conv_general_dilated(
         x,
         w,
@@ -153,12 +55,12 @@ def _lax_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     )
 
 
-def _windows(x: jax.Array, kernel: Sequence[int], geo: _Geometry) -> list[jax.Array]:
+def _windows(x: jax.Array, kernel: Sequence[int], geo: Geometry) -> list[jax.Array]:
     """For each filter position, in row-major order, the strided slice of `x` that it meets."""
     padded = lax.pad(
         x, jnp.zeros((), x.dtype), [(0, 0, 0), *((*p, 0) for p in geo.pads), (0, 0, 0)]
     )
-    out = _out_sizes(x.shape[1:-1], kernel, geo)
+    out = out_sizes(x.shape[1:-1], kernel, geo)
     slices = []
     for position in itertools.product(*map(range, kernel)):
         start = [p * d for p, d in zip(position, geo.dilations, strict=True)]
@@ -171,23 +73,7 @@ def _windows(x: jax.Array, kernel: Sequence[int], geo: _Geometry) -> list[jax.Ar
     return slices
 
 
-def _out_sizes(sizes: Sequence[int], kernel: Sequence[int], geo: _Geometry) -> tuple[int, ...]:
-    return tuple(
-        max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1)  # 0 where no window fits
-        for n, (lo, hi), k, d, s in zip(
-            sizes, geo.pads, kernel, geo.dilations, geo.strides, strict=True
-        )
-    )
-
-
-def _out_shape(x_shape: Sequence[int], w_shape: Sequence[int], geo: _Geometry) -> tuple[int, ...]:
-    """The shape of the convolution."""
-    sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
-    out = _out_sizes(sizes, w_shape[: geo.rank], geo)
-    return (x_shape[0], *out, w_shape[-1]) if geo.channels_last else (x_shape[0], w_shape[-1], *out)
-
-
-def _shift_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _shift_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """One input channel per group: a multiply-add per filter position, fused into one loop."""
     kernel, channels, outputs = w.shape[: geo.rank], x.shape[-1], w.shape[-1]
     multiplier = outputs // channels
@@ -199,7 +85,7 @@ def _shift_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     return total.reshape(*total.shape[: geo.rank + 1], outputs)
 
 
-def _matmul_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _matmul_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """Sum over the filter positions of (window @ filter slice); no groups."""
     taps = w.reshape(-1, *w.shape[-2:])
     windows = _windows(x, w.shape[: geo.rank], geo)
@@ -208,16 +94,16 @@ def _matmul_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     ).reshape(*windows[0].shape[:-1], w.shape[-1])
 
 
-def _split_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _split_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """One convolution per group."""
     single = replace(geo, groups=1)
     parts = zip(jnp.split(x, geo.groups, -1), jnp.split(w, geo.groups, -1), strict=True)
     return jnp.concatenate([_forward(a, b, single) for a, b in parts], -1)
 
 
-def _depth_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _depth_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """Three dimensions without groups: one convolution in two (see `conv_depth`)."""
-    out = _out_shape(x.shape, w.shape, geo)
+    out = out_shape(x.shape, w.shape, geo)
     steps = zip(geo.pads, geo.strides, geo.dilations, strict=True)
     flat = conv_depth.layers(x, w.shape[0], out[1], *next(steps))
     pads, strides, dilations = zip(*steps, strict=True)
@@ -225,10 +111,10 @@ def _depth_conv(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
     return _forward(flat, conv_depth.flat_filter(w), plain).reshape(out)
 
 
-_Form = Callable[[jax.Array, jax.Array, _Geometry], jax.Array]
+_Form = Callable[[jax.Array, jax.Array, Geometry], jax.Array]
 
 
-def _form(dtype: np.dtype, w_shape: Sequence[int], geo: _Geometry) -> _Form:
+def _form(dtype: np.dtype, w_shape: Sequence[int], geo: Geometry) -> _Form:
     """The fastest form of the convolution; all but `_lax_conv` want channels last."""
     if not geo.cpu:
         return _lax_conv
@@ -248,26 +134,27 @@ def _sum(terms: Sequence[jax.Array]) -> jax.Array:
     return sum(terms[1:], terms[0])
 
 
-def _to_channels_last(x: jax.Array, geo: _Geometry) -> jax.Array:
+def _to_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
     return x if geo.channels_last else jnp.moveaxis(x, 1, -1)
 
 
-def _from_channels_last(x: jax.Array, geo: _Geometry) -> jax.Array:
+def _from_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
     return x if geo.channels_last else jnp.moveaxis(x, -1, 1)
 
 
 # --- the three passes ------------------------------------------------------------------------
 
 
-def _forward(x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _forward(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """The convolution of `x` (any data format) with `w`; linear in each operand."""
-    shape = _out_shape(x.shape, w.shape, geo)
+    shape = out_shape(x.shape, w.shape, geo)
     if 0 in x.shape or 0 in shape:
         return jnp.zeros(shape, x.dtype)
-    return _apply_form(_form(x.dtype, w.shape, geo), x, w, geo)
+    y = conv_native.forward(x, w, geo)
+    return _apply_form(_form(x.dtype, w.shape, geo), x, w, geo) if y is None else y
 
 
-def _apply_form(form: _Form, x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _apply_form(form: _Form, x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     if form is _lax_conv:
         return _lax_conv(x, w, geo)
     last = replace(geo, channels_last=True)
@@ -275,12 +162,15 @@ def _apply_form(form: _Form, x: jax.Array, w: jax.Array, geo: _Geometry) -> jax.
 
 
 def _input_gradient(
-    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: Geometry
 ) -> jax.Array:
     _check_gradient(dy, x_shape, w.shape, geo)
     if 0 in x_shape or 0 in dy.shape:
         return jnp.zeros(x_shape, dy.dtype)
     if geo.cpu:
+        dx = conv_native.input_gradient(x_shape, w, dy, geo)
+        if dx is not None:
+            return dx
         dx = _phase_input_gradient(x_shape, w, dy, geo)
         if dx is not None:
             return dx
@@ -290,7 +180,7 @@ def _input_gradient(
 
 
 def _phase_input_gradient(
-    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: Geometry
 ) -> jax.Array | None:
     """The input gradient without the zeros that strides put between the elements of `dy`; None
     where that is not faster."""
@@ -317,7 +207,7 @@ def _phase_input_gradient(
         pads: tuple[tuple[int, int], ...],
         dilations: tuple[int, ...],
     ) -> jax.Array:
-        plain = _Geometry(True, (1,) * geo.rank, dilations, pads, 1, cpu=True)
+        plain = Geometry(True, (1,) * geo.rank, dilations, pads, 1, cpu=True)
         return (_shift_product if form is _shift_conv else _forward)(x, w, plain)
 
     dx = conv_phases.input_gradient(
@@ -332,7 +222,7 @@ def _phase_input_gradient(
 
 
 def _split_input_gradient(
-    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: _Geometry
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: Geometry
 ) -> jax.Array:
     axis = -1 if geo.channels_last else 1
     single = replace(geo, groups=1)
@@ -342,7 +232,7 @@ def _split_input_gradient(
     return jnp.concatenate([_input_gradient(tuple(shape), a, b, single) for a, b in parts], axis)
 
 
-def _shift_product(dy: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
+def _shift_product(dy: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """Sums `dy` [..., c * m] over its m, with weights `w` [...taps, m, c], position by position."""
     multiplier, channels = w.shape[-2:]
     taps = w.reshape(-1, multiplier, channels)
@@ -357,11 +247,14 @@ def _shift_product(dy: jax.Array, w: jax.Array, geo: _Geometry) -> jax.Array:
 
 
 def _filter_gradient(
-    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: _Geometry
+    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
     _check_gradient(dy, x.shape, w_shape, geo)
     if 0 in x.shape or 0 in dy.shape:
         return jnp.zeros(w_shape, dy.dtype)
+    dw = conv_native.filter_gradient(x, w_shape, dy, geo)
+    if dw is not None:
+        return dw
     form = _form(x.dtype, w_shape, geo)
     if form in (_shift_conv, _split_conv):
         last = replace(geo, channels_last=True)
@@ -373,7 +266,7 @@ def _filter_gradient(
 
 
 def _shift_filter_gradient(
-    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: _Geometry
+    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
     channels, outputs = x.shape[-1], w_shape[-1]
     dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels)
@@ -385,7 +278,7 @@ def _shift_filter_gradient(
 
 
 def _split_filter_gradient(
-    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: _Geometry
+    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
     single = replace(geo, groups=1)
     group_shape = (*w_shape[:-1], w_shape[-1] // geo.groups)
@@ -394,9 +287,9 @@ def _split_filter_gradient(
 
 
 def _check_gradient(
-    dy: jax.Array, x_shape: Sequence[int], w_shape: Sequence[int], geo: _Geometry
+    dy: jax.Array, x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry
 ) -> None:
-    shape = _out_shape(x_shape, w_shape, geo)
+    shape = out_shape(x_shape, w_shape, geo)
     if tuple(dy.shape) != shape:
         raise ValueError(
             f"gradient of a convolution of input {tuple(x_shape)} with filter {tuple(w_shape)} "
@@ -426,7 +319,7 @@ def convolution(
 
     A filter shallower than the input makes groups. Raises ValueError for operands that do not fit.
     """
-    geo = _geometry(
+    geo = geometry_of(
         x.shape,
         filter.shape,
         strides=strides,
@@ -456,7 +349,7 @@ def convolution_backprop_input(
     Raises ValueError when `dy` has another shape than the convolution of such an input.
     """
     sizes = _full_sizes(input_sizes, filter.shape, dy.shape, data_format)
-    geo = _geometry(
+    geo = geometry_of(
         sizes,
         filter.shape,
         strides=strides,
@@ -486,7 +379,7 @@ def convolution_backprop_filter(
     Raises ValueError when `dy` has another shape than the convolution of such operands.
     """
     shape = tuple(int(n) for n in filter_sizes)
-    geo = _geometry(
+    geo = geometry_of(
         x.shape,
         shape,
         strides=strides,
@@ -504,7 +397,7 @@ def _full_sizes(
 ) -> tuple[int, ...]:
     """`sizes` as a whole shape; TensorFlow also takes the spatial dimensions alone."""
     full = tuple(int(n) for n in sizes)
-    rank, channels_last = _FORMATS.get(data_format, (0, True))
+    rank, channels_last = FORMATS.get(data_format, (0, True))
     if len(full) != rank:
         return full
     batch, channels = dy_shape[0], filter_shape[-2]
@@ -526,7 +419,7 @@ def depthwise_conv2d_native(
 
     The result has c * m channels, in that order. Raises ValueError for operands that do not fit.
     """
-    geo = _geometry(
+    geo = geometry_of(
         x.shape,
         _flat_filter(filter.shape),
         strides=strides,
@@ -553,7 +446,7 @@ def depthwise_conv2d_native_backprop_input(
 ) -> jax.Array:
     """Gradient of `depthwise_conv2d_native` for its input, of shape `input_sizes`."""
     sizes = tuple(int(n) for n in input_sizes)
-    geo = _geometry(
+    geo = geometry_of(
         sizes,
         _flat_filter(filter.shape),
         strides=strides,
@@ -580,7 +473,7 @@ def depthwise_conv2d_native_backprop_filter(
 ) -> jax.Array:
     """Gradient of `depthwise_conv2d_native` for its filter, of shape `filter_sizes`."""
     shape = tuple(int(n) for n in filter_sizes)
-    geo = _geometry(
+    geo = geometry_of(
         x.shape,
         _flat_filter(shape),
         strides=strides,

@@ -25,7 +25,7 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.array_util import widened
-from headrace.ops.nn.conv_kernels import spatial_pads
+from headrace.ops.nn.conv_geometry import spatial_pads
 
 # Above this many window elements the unrolled forms cost more to compile than they win.
 _MAX_UNROLLED = 64

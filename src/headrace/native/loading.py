@@ -1,0 +1,138 @@
+"""The built library: where it lies, whether it may be loaded, and its functions."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import platform
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib.version
+
+from headrace.files.private import check_private
+from headrace.settings import flags
+
+#: What XLA knows the convolution by.
+CONVOLUTION = "headrace_convolution"
+
+#: The sources, in the order of the compiler's arguments, and what they include.
+SOURCES = ("convolution.cc", "xla_targets.cc")
+HEADERS = ("convolution.h",)
+HERE = Path(__file__).resolve().parent
+
+_SETTING = "HEADRACE_NATIVE"
+_log = logging.getLogger(__name__)
+_inside = threading.local()
+
+
+class Library:
+    """What Python asks the library; XLA calls the rest.
+
+    Args:
+        path: of the shared library.
+
+    Raises:
+        OSError: if it cannot be loaded; oneDNN is not there, say.
+        RuntimeError: if oneDNN is of another version, or has nothing for this processor.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._handle = ctypes.CDLL(str(path))
+        version = self._handle.headrace_native_version()
+        if version < 0:
+            raise RuntimeError("oneDNN is of another version than the one it was built with")
+        if version == 0:
+            raise RuntimeError("the processor has no AVX2")
+        self.onednn = divmod(version, 1000)
+        capsule: Any = jax.ffi.pycapsule
+        jax.ffi.register_ffi_target(
+            CONVOLUTION, capsule(self._handle.HeadraceConvolution), platform="cpu"
+        )
+
+    def has_fast_convolution(self, geometry: Sequence[int], threads: int) -> bool:
+        """Whether oneDNN has more than loops of reference for a convolution.
+
+        Args:
+            geometry: as `convolution.h` describes it.
+        """
+        numbers = (ctypes.c_int64 * len(geometry))(*geometry)
+        return bool(self._handle.headrace_native_has_fast_convolution(numbers, threads))
+
+    def prepared(self) -> int:
+        """How many convolutions are kept compiled."""
+        count = self._handle.headrace_native_count_of_primitives
+        count.restype = ctypes.c_int64
+        return int(count())
+
+
+def library() -> Library | None:
+    """The library, or None: it is not there, does not fit, or is not to be used here."""
+    return None if getattr(_inside, "portable", 0) else _loaded(flags.native)
+
+
+@contextlib.contextmanager
+def portable() -> Iterator[None]:
+    """What this thread traces within it has no part of the library: other machines run it."""
+    _inside.portable = getattr(_inside, "portable", 0) + 1
+    try:
+        yield
+    finally:
+        _inside.portable -= 1
+
+
+def built_file(folder: Path) -> Path:
+    """Where the library for these sources, this JAX and this kind of machine lies."""
+    text = hashlib.sha256()
+    for name in (*SOURCES, *HEADERS):
+        text.update((HERE / name).read_bytes())
+    text.update(f"{jaxlib.version.__version__} {platform.machine()}".encode())
+    return folder / f"headrace-native-{text.hexdigest()[:16]}.so"
+
+
+def checksum_file(built: Path) -> Path:
+    """Beside the library: what it is held against before it is loaded."""
+    return built.with_suffix(".sha256")
+
+
+@functools.cache
+def _loaded(setting: str) -> Library | None:
+    """The library of a folder; why there is none is said once."""
+    if not setting:
+        return None
+    folder = Path(setting).expanduser()
+    built = built_file(folder)
+    if not built.exists():
+        _log.info("Convolutions run on XLA alone: there is no %s (docs/native.md)", built)
+        return None
+    try:
+        check_private(folder, _SETTING)
+        found = hashlib.sha256(built.read_bytes()).hexdigest()
+        if checksum_file(built).read_text() != found:
+            raise OSError(f"{built} is damaged")
+        with _threads_that_sleep():
+            return Library(built)
+    except (OSError, RuntimeError) as error:
+        _log.info("Convolutions run on XLA alone: %s", error)
+        return None
+
+
+@contextlib.contextmanager
+def _threads_that_sleep() -> Iterator[None]:
+    """OpenMP reads this when it is loaded: its threads are not to spin while XLA's work."""
+    name = "OMP_WAIT_POLICY"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "passive"
+    try:
+        yield
+    finally:
+        del os.environ[name]

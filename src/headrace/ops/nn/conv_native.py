@@ -1,0 +1,114 @@
+"""Convolutions by the native library (`headrace.native`), where it is there and is faster.
+
+Each function answers None where it is not for them: then XLA's forms are used.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from headrace import native
+from headrace.ops.core.parallel import available_cores
+from headrace.ops.nn.conv_geometry import Geometry, out_shape
+
+#: Passes, as `convolution.h` numbers them.
+_FORWARD, _INPUT, _FILTER = range(3)
+#: Room for so many spatial dimensions in what is handed over.
+_MOST_SPATIAL = 3
+#: Fewer multiplications take less time than handing them over.
+_LEAST = 1 << 17
+
+
+def forward(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array | None:
+    """The convolution of `x` (any data format) with `w`, of the format of `x`."""
+    y = _called(_FORWARD, x.shape, w.shape, geo, _last(x, geo), w)
+    return None if y is None else _back(y, geo)
+
+
+def input_gradient(
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: Geometry
+) -> jax.Array | None:
+    """The gradient for the input, of shape `x_shape`."""
+    dx = _called(_INPUT, x_shape, w.shape, geo, w, _last(dy, geo))
+    return None if dx is None else _back(dx, geo)
+
+
+def filter_gradient(
+    x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
+) -> jax.Array | None:
+    """The gradient for the filter, of shape `w_shape`."""
+    return _called(_FILTER, x.shape, w_shape, geo, _last(x, geo), _last(dy, geo))
+
+
+def _called(
+    part: int,
+    x_shape: Sequence[int],
+    w_shape: Sequence[int],
+    geo: Geometry,
+    first: jax.Array,
+    second: jax.Array,
+) -> jax.Array | None:
+    if not geo.cpu or native.library() is None:
+        return None
+    sizes = [*x_shape, *w_shape, *first.shape]
+    if {first.dtype.name, second.dtype.name} != {"float32"} or not all(
+        isinstance(n, int) for n in sizes
+    ):
+        return None
+    numbers = _numbers(part, x_shape, w_shape, geo)
+    y_shape = out_shape(x_shape, w_shape, geo)
+    if math.prod(y_shape) * math.prod(w_shape[:-1]) < _LEAST or not _is_fast(numbers):
+        return None
+    last = (0, *range(2, geo.rank + 2), 1)
+    result = {_FORWARD: y_shape, _INPUT: tuple(x_shape), _FILTER: tuple(w_shape)}[part]
+    if part != _FILTER and not geo.channels_last:
+        result = tuple(result[axis] for axis in last)
+    call = jax.ffi.ffi_call(
+        native.CONVOLUTION,
+        jax.ShapeDtypeStruct(result, np.dtype(np.float32)),  # type: ignore[no-untyped-call]
+        vmap_method="sequential",
+    )
+    return jnp.asarray(call(first, second, geometry=np.array(numbers, np.int64)))
+
+
+def _numbers(
+    part: int, x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry
+) -> tuple[int, ...]:
+    """The geometry as `convolution.h` describes it."""
+    spatial = slice(1, -1) if geo.channels_last else slice(2, None)
+    channels = x_shape[-1] if geo.channels_last else x_shape[1]
+    before, after = zip(*geo.pads, strict=True)
+    by_dimension = (
+        x_shape[spatial],
+        w_shape[: geo.rank],
+        out_shape(x_shape, w_shape, geo)[spatial],
+        geo.strides,
+        geo.dilations,
+        before,
+        after,
+    )
+    numbers = [part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1]]
+    for values in by_dimension:
+        numbers += [*values, *[0] * (_MOST_SPATIAL - geo.rank)]
+    return tuple(int(n) for n in numbers)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_fast(numbers: tuple[int, ...]) -> bool:
+    """Whether the library has more for this convolution than its loops of reference."""
+    library = native.library()
+    return library is not None and library.has_fast_convolution(numbers, available_cores())
+
+
+def _last(x: jax.Array, geo: Geometry) -> jax.Array:
+    return x if geo.channels_last else jnp.moveaxis(x, 1, -1)
+
+
+def _back(x: jax.Array, geo: Geometry) -> jax.Array:
+    return x if geo.channels_last else jnp.moveaxis(x, -1, 1)
