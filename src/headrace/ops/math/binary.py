@@ -15,6 +15,7 @@ from headrace.ops.core.build import raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import CHECKS, PURE, Effects, get_op_def
 from headrace.ops.core.traits import ELEMENTWISE, Traits
+from headrace.ops.math import vector_functions as vectors
 from headrace.ops.math.elementwise_util import (
     FLOATS,
     INEXACT,
@@ -450,7 +451,7 @@ squared_difference = public("squared_difference", "math.squared_difference")(
     )
 )
 atan2 = public("atan2", "math.atan2")(
-    _row("Atan2", FLOATS, lax.atan2, np.arctan2, _atan2_grad, "Angle of (x, y).", "y x")
+    _row("Atan2", FLOATS, vectors.atan2, np.arctan2, _atan2_grad, "Angle of (x, y).", "y x")
 )
 nextafter = public("math.nextafter")(
     _row(

@@ -18,6 +18,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import ELEMENTWISE, KEEPS_ZERO, PLAIN, Traits
+from headrace.ops.math import vector_functions as vectors
 from headrace.ops.math.elementwise_util import (
     BOOLEAN,
     FLOATS,
@@ -289,7 +290,7 @@ rsqrt = public("rsqrt", "math.rsqrt")(
     unary(
         "Rsqrt",
         INEXACT,
-        lax.rsqrt,
+        vectors.rsqrt,
         _rsqrt_np,
         _rsqrt_grad,
         "``1 / sqrt(x)``.",
@@ -333,21 +334,31 @@ log1p = public("log1p", "math.log1p")(
     )
 )
 sin = public("sin", "math.sin")(
-    unary("Sin", INEXACT, lax.sin, np.sin, _sin_grad, "The sine.", traits=KEEPS_ZERO)
+    unary("Sin", INEXACT, vectors.sin, np.sin, _sin_grad, "The sine.", traits=KEEPS_ZERO)
 )
-cos = public("cos", "math.cos")(unary("Cos", INEXACT, lax.cos, np.cos, _cos_grad, "The cosine."))
+cos = public("cos", "math.cos")(
+    unary("Cos", INEXACT, vectors.cos, np.cos, _cos_grad, "The cosine.")
+)
 tan = public("tan", "math.tan")(
-    unary("Tan", INEXACT, lax.tan, np.tan, _tan_grad, "The tangent.", traits=KEEPS_ZERO)
+    unary("Tan", INEXACT, vectors.tan, np.tan, _tan_grad, "The tangent.", traits=KEEPS_ZERO)
 )
 asin = public("asin", "math.asin")(
-    unary("Asin", INEXACT, lax.asin, np.arcsin, _asin_grad, "The inverse sine.", traits=KEEPS_ZERO)
+    unary(
+        "Asin", INEXACT, vectors.asin, np.arcsin, _asin_grad, "The inverse sine.", traits=KEEPS_ZERO
+    )
 )
 acos = public("acos", "math.acos")(
-    unary("Acos", INEXACT, lax.acos, np.arccos, _acos_grad, "The inverse cosine.")
+    unary("Acos", INEXACT, vectors.acos, np.arccos, _acos_grad, "The inverse cosine.")
 )
 atan = public("atan", "math.atan")(
     unary(
-        "Atan", INEXACT, lax.atan, np.arctan, _atan_grad, "The inverse tangent.", traits=KEEPS_ZERO
+        "Atan",
+        INEXACT,
+        vectors.atan,
+        np.arctan,
+        _atan_grad,
+        "The inverse tangent.",
+        traits=KEEPS_ZERO,
     )
 )
 sinh = public("sinh", "math.sinh")(
