@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 from headrace.executor.region_options import CPU_OPTIONS
-from headrace.ops.core.reducing import extreme_in_vectors, in_vectors, sums_by_product
+from headrace.ops.core.reducing import extreme_in_vectors, in_vectors
 
 #: Large enough to be folded; sizes that vectors divide, and odd ones.
 SHAPES = ((150_000,), (96, 320), (331, 101), (512, 16), (400, 30), (4, 28, 28, 8), (3, 32, 50, 3))
@@ -80,9 +80,3 @@ def test_a_long_sum_rounds_less_than_one_element_after_the_other():
     exact = float(x[0]) * x.size
     error = abs(float(jax.jit(lambda x: in_vectors(lax.reduce_sum, x, (0,)))(x)) - exact) / exact
     assert error < 1e-5  # one sum of all is wrong by some hundredths
-
-
-@pytest.mark.parametrize("rows", [0, 1, 7, 640])
-def test_columns_are_summed_by_a_product(rows):
-    x = np.random.RandomState(5).standard_normal((rows, 5)).astype("f")
-    np.testing.assert_allclose(sums_by_product(x), x.sum(0), rtol=1e-4, atol=1e-4)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -479,3 +480,19 @@ def test_dilation_and_its_gradients(stride: int, rate: int, padding: str) -> Non
     np.testing.assert_array_equal(jitted(dilation.dilation2d, **attrs)(x, w), y)
     np.testing.assert_allclose(back_input(x, w, dy), dx, atol=1e-12)
     np.testing.assert_allclose(back_filter(x, w, dy), dw, atol=1e-12)
+
+
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_filter_gradients_of_depthwise_convolutions_add_up_small_types_without_loss(multiplier):
+    ones = jnp.ones((2, 40, 40, 3), jnp.bfloat16)
+    dy = jnp.ones((2, 40, 40, 3 * multiplier), jnp.bfloat16)
+    found = conv_kernels.depthwise_conv2d_native_backprop_filter(
+        ones, (3, 3, 3, multiplier), dy, strides=[1, 1, 1, 1], padding="SAME"
+    )
+    assert found.dtype == jnp.bfloat16
+    counts = np.outer([39, 40, 39], [39, 40, 39]) * 2.0  # bfloat16 alone ends at 256
+    np.testing.assert_allclose(
+        np.asarray(found, np.float32),
+        np.broadcast_to(counts[:, :, None, None], found.shape),
+        rtol=2**-8,
+    )

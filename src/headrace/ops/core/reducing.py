@@ -114,17 +114,4 @@ def extreme_in_vectors(reduce: Reduce, pair: Callable[[Any, Any], Any], x: Any, 
     return reduce(x, axes)
 
 
-def sums_by_product(x: Any) -> Any:
-    """Sums of the columns of a matrix of floats, as a product with a row of ones.
-
-    For what XLA had better compute before it is summed: windows of images, which it would take
-    apart into loops over each of their dimensions.
-    """
-    rows, columns = x.shape
-    parts = math.gcd(rows, _PARTS) if isinstance(rows, int) else 1
-    ones = lax.full((1, rows // parts), 1, x.dtype)
-    sums = lax.dot(ones, lax.reshape(x, (rows // parts, parts * columns)))
-    return lax.reduce_sum(lax.reshape(sums, (parts, columns)), (0,))
-
-
-__all__ = ["Reduce", "extreme_in_vectors", "in_vectors", "sums_by_product"]
+__all__ = ["Reduce", "extreme_in_vectors", "in_vectors"]

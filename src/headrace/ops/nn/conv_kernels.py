@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from headrace.ops.core.reducing import sums_by_product
 from headrace.ops.nn import conv_depth, conv_native, conv_phases
 from headrace.ops.nn.conv_geometry import (
     FORMATS,
@@ -268,13 +267,27 @@ def _filter_gradient(
 def _shift_filter_gradient(
     x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
-    channels, outputs = x.shape[-1], w_shape[-1]
-    dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels)
-    taps = [
-        sums_by_product((window[..., None] * dy).reshape(-1, outputs))
-        for window in _windows(x, w_shape[: geo.rank], geo)
+    """All filter positions in one loop: each element of `dy` is read once for all of them.
+
+    The sum over the last dimension comes afterwards, so that the loop runs over whole rows of
+    elements that lie side by side, and cores share the images.
+    """
+    channels, outputs, batch, columns = x.shape[-1], w_shape[-1], dy.shape[0], dy.shape[-2]
+    wide = jnp.promote_types(dy.dtype, jnp.float32)
+    dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels).astype(wide)
+    terms = [
+        (window[..., None] * dy).reshape(batch, -1, columns * outputs)
+        for window in _windows(x.astype(wide), w_shape[: geo.rank], geo)
     ]
-    return jnp.stack(taps).reshape(w_shape)
+    rows = lax.reduce(
+        terms,
+        [np.zeros((), wide)] * len(terms),
+        lambda a, b: [one + other for one, other in zip(a, b, strict=True)],
+        (1,),
+    )
+    rows = lax.optimization_barrier(rows)  # type: ignore[no-untyped-call]
+    taps = [lax.reduce_sum(row.reshape(batch * columns, outputs), (0,)) for row in rows]
+    return jnp.stack(taps).reshape(w_shape).astype(x.dtype)
 
 
 def _split_filter_gradient(
