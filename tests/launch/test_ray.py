@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import threading
 from pathlib import Path
@@ -36,6 +37,22 @@ def test_addresses_where_no_cluster_is():
     with (
         pytest.raises(RayError, match="--address 'nowhere' is no address of a Ray cluster"),
         connected(RayOptions(address="nowhere"), False),
+    ):
+        pass
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_ray_has_noted_and_that_is_gone(tmp_path, monkeypatch):
+    (port,) = free_ports(1)
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(f"127.0.0.1:{port}")
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with (
+        pytest.raises(RayError, match=f"answers at '127.0.0.1:{port}'.*ray_current_cluster"),
+        connected(RayOptions(address="auto"), False),
     ):
         pass
 
@@ -81,9 +98,11 @@ def test_a_script_trains_on_a_cluster(cluster, tmp_path, capfd):
     options = RayOptions(log_folder=tmp_path / "logs", strategy="SPREAD")
     assert launch(job("20", str(tmp_path / "model"), ps=2, workers=2), options) == 0
     logs = {path.stem: path.read_text() for path in (tmp_path / "logs").iterdir()}
-    assert set(logs) == {"ps-0", "ps-1", "worker-0", "worker-1"}
+    assert set(logs) - {"launcher"} == {"ps-0", "ps-1", "worker-0", "worker-1"}
     assert all("20 steps" in logs[f"worker-{i}"] for i in (0, 1))
-    assert "[worker/1] 20 steps" in capfd.readouterr().out
+    shown = capfd.readouterr()
+    assert "[worker/1] 20 steps" in shown.out
+    assert re.search(r"ps/0 is at 127\.0\.0\.1:\d+, for `headrace status`", shown.err)
     assert_nothing_is_left(cluster)
 
 

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.distributed.cluster.cluster_spec import join_address, split_address
 from headrace.distributed.security.credentials import Security
+from headrace.distributed.services.dialling import release
 from headrace.launch.display import Display
 from headrace.launch.job import SERVER, LaunchJob, Resources, TaskId, task_environment
 from headrace.launch.logs import TaskLogs
@@ -32,15 +35,17 @@ from headrace.launch.ray_cluster import (
     shown,
     sizes,
 )
-from headrace.launch.ray_tasks import FunctionTask, ScriptTask
+from headrace.launch.ray_tasks import FunctionTask, ScriptTask, by_value
 from headrace.launch.rules import Instruction, LaunchRules, Say, SignalTask, State
 from headrace.launch.watch import ClusterWatch
+from headrace.settings import USERS_COMPILATION_CACHE
 
 __all__ = ["RayError", "RayOptions", "launch", "run"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_WAIT = 0.5
 _SETTINGS = "HEADRACE_"
+_SHARED = {"HEADRACE_COMPILATION_CACHE": USERS_COMPILATION_CACHE}
 
 
 def launch(job: LaunchJob, options: RayOptions) -> int:
@@ -150,6 +155,7 @@ class _Driver:
         self._calls: dict[Any, tuple[str, TaskId]] = {}
         self._caught: list[int] = []
         self._group: Any = None
+        self._name = secrets.token_hex(8)
         self._watch = ClusterWatch(self._running_addresses, job.elastic is not None, lambda: None)
         nodes = [node for node in ray.nodes() if node["Alive"]]
         self._is_here = len({node["NodeManagerAddress"] for node in nodes}) == 1
@@ -171,7 +177,12 @@ class _Driver:
             stack.enter_context(self._signals())
             stack.enter_context(self._display)
             stack.callback(self._release)
+            stack.enter_context(by_value(self._ray))
             self._place_all()
+            first, *others = self._job.tasks
+            if others and self._runners[first].address:
+                address = self._runners[first].address
+                self._display.say(f"{first} is at {address}, for `headrace status`")
             if self._job.elastic:
                 self._watch.start()
                 stack.callback(self._watch.stop)
@@ -224,14 +235,15 @@ class _Driver:
             options["scheduling_strategy"] = strategies.PlacementGroupSchedulingStrategy(
                 self._group, placement_group_bundle_index=bundle
             )
-        actor = self._ray.remote(kind).options(**options).remote(str(task))
+        actor = self._ray.remote(kind).options(**options).remote(str(task), self._name)
         self._runners[task] = _Runner(actor)
         self._ask_place(task)
 
     def _ask_place(self, task: TaskId) -> None:
         runner = self._runners[task]
         runner.due = None
-        call = runner.actor.place.remote(self._is_here, runner.before, runner.node)
+        port = split_address(runner.before)[1] if runner.before else 0
+        call = runner.actor.place.remote(self._is_here, port, runner.node)
         self._calls[call] = ("place", task)
 
     def _place_again(self) -> None:
@@ -240,12 +252,12 @@ class _Driver:
             if runner.due is not None and now >= runner.due:
                 self._ask_place(task)
 
-    def _placed(self, task: TaskId, found: Mapping[str, str]) -> None:
+    def _placed(self, task: TaskId, host: str, port: int, node: str) -> None:
         runner = self._runners[task]
-        moved = bool(runner.before) and runner.before != found["address"]
+        runner.address, runner.node = join_address(host, port), node
+        moved = runner.before not in ("", runner.address)
         if moved:
-            self._display.say(f"{task} is at {found['address']} now")
-        runner.address, runner.node = found["address"], found["node"]
+            self._display.say(f"{task} is at {runner.address} now")
         if self._function is None:
             self._listen(task)
         if runner.must_start:
@@ -291,7 +303,7 @@ class _Driver:
 
     def _answered(self, what: str, task: TaskId, found: Any) -> None:
         if what == "place":
-            self._placed(task, found)
+            self._placed(task, *found)
         elif what == "run":
             self.values[task] = found
             self._ended(task, 0)
@@ -302,7 +314,9 @@ class _Driver:
                 self._listen(task)
 
     def _event(self, task: TaskId, event: Mapping[str, Any]) -> None:
-        if event["event"] == "output":
+        if event["event"] == "host":
+            self._compare(task, event["release"])
+        elif event["event"] == "output":
             self._write(task, event["lines"])
             self._display.output(task, event["lines"])
         elif event["event"] == "ended":
@@ -312,6 +326,14 @@ class _Driver:
             # The starter was killed. Ray starts actors again that end, so this one must.
             self._ray.kill(self._runners[task].actor, no_restart=False)
             self._lost("events", task, None)
+
+    def _compare(self, task: TaskId, there: str) -> None:
+        if there != release():
+            text = (
+                f"{task} has Headrace {there} on its node, and this machine {release()}: tasks of "
+                "one cluster need the same. Install it on all nodes of the Ray cluster."
+            )
+            self._do(self.supervisor.lost(text, [task], time.monotonic()))
 
     def _write(self, task: TaskId, lines: list[str]) -> None:
         if self._logs is not None:
@@ -379,6 +401,7 @@ class _Driver:
         joins = joins or self.supervisor.has_joined(task)
         serves = task.job == SERVER and not self._options.servers_run_script
         environment = {
+            **_SHARED,
             **{name: text for name, text in os.environ.items() if name.startswith(_SETTINGS)},
             **task_environment(job, self._addresses(task), task, self._contact(task, joins)),
         }

@@ -63,6 +63,13 @@ def connected(options: RayOptions, log_to_driver: bool) -> Iterator[Any]:
         yield ray
         return
     address = options.address or os.environ.get("RAY_ADDRESS", "")
+    if address in ("", "auto") and (noted := _noted_address()):
+        try:
+            _probe(noted)
+        except RayError as error:
+            if address:
+                raise RayError(f"{error} Ray has it from {_note()}, by an earlier one.") from None
+            address = "local"
     _probe(address)
     common: dict[str, Any] = {"log_to_driver": log_to_driver, "logging_level": "warning"}
     try:
@@ -77,6 +84,19 @@ def connected(options: RayOptions, log_to_driver: bool) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _note() -> str:
+    """Where Ray notes the address of the cluster that it has started on this machine."""
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+    return os.path.join(folder, "ray", "ray_current_cluster")
+
+
+def _noted_address() -> str:
+    try:
+        return Path(_note()).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _probe(address: str) -> None:

@@ -110,6 +110,7 @@ class Starter:
         self._selector.register(self._bell, selectors.EVENT_READ, self._look)
         self._tell(event="host", **about_host())
         try:
+            self._take(b"")  # what came before
             while not self._is_over:
                 for key, _ in self._selector.select(self._patience and self._patience / 10):
                     key.data()
@@ -140,6 +141,9 @@ class Starter:
             self._end()
             return
         self._heard = time.monotonic()
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             command = json.loads(line)
