@@ -133,6 +133,7 @@ __getattr__, __dir__ = _lazy(
         "losses",
         "manip",
         "metrics",
+        "models",
         "nest",
         "parallel",
         "profiler",

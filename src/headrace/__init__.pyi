@@ -821,6 +821,7 @@ from headrace import lookup as lookup
 from headrace import losses as losses
 from headrace import manip as manip
 from headrace import metrics as metrics
+from headrace import models as models
 from headrace import nest as nest
 from headrace import parallel as parallel
 from headrace import profiler as profiler

@@ -36,6 +36,7 @@ EXECUTED = [
             importlib.util.find_spec("keras") is None, reason="keras is not installed"
         ),
     ),
+    DOCS / "models.md",
     DOCS / "from-tensorflow.md",
     DOCS / "from-jax-and-pytorch.md",
     DOCS / "accelerators.md",

@@ -1,0 +1,1 @@
+"""Networks that read or draw pictures; each file stands by itself."""

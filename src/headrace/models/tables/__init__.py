@@ -1,0 +1,1 @@
+"""Networks over the columns of tables; each file stands by itself."""

@@ -1,0 +1,1 @@
+"""Networks over words; each file stands by itself."""
