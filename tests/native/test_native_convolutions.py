@@ -106,6 +106,24 @@ def test_depthwise_passes_are_those_of_xla(part, monkeypatch):
     _check(passes, part, monkeypatch)
 
 
+@pytest.mark.parametrize("part", ["input", "filter"])
+@pytest.mark.parametrize("layer", ["plain", "groups", "three"])
+def test_gradients_go_to_xla_where_only_the_forward_pass_is_fast(layer, part, monkeypatch):
+    monkeypatch.setattr(conv_native, "_LEAST", 0)
+    monkeypatch.setattr(conv_native, "_is_fast", lambda numbers: numbers[0] == 0)
+    x_shape, w_shape, *rest = LAYERS[layer]
+    passes = _passes(_random(*x_shape), _random(*w_shape), _attrs(*rest))
+    _check(passes, part, monkeypatch, uses=None)
+
+
+@pytest.mark.parametrize(("dilation", "multiplier"), [(2, 1), (1, 2)])
+def test_input_gradients_that_are_slow_in_the_library_go_to_xla(dilation, multiplier, monkeypatch):
+    attrs = _attrs((1, 1), (dilation, dilation), "SAME", "NHWC")
+    w = _random(3, 3, 16, multiplier)
+    passes = _passes(_random(8, 19, 19, 16), w, attrs, "depthwise_conv2d_native")
+    _check(passes, "input", monkeypatch, uses=False)
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_small_other_and_empty_ones_go_to_xla(part, monkeypatch):
     attrs = _attrs((1, 1), (1, 1), "SAME", "NHWC")

@@ -97,7 +97,7 @@ def _split_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """One convolution per group."""
     single = replace(geo, groups=1)
     parts = zip(jnp.split(x, geo.groups, -1), jnp.split(w, geo.groups, -1), strict=True)
-    return jnp.concatenate([_forward(a, b, single) for a, b in parts], -1)
+    return jnp.concatenate([_by_form(a, b, single) for a, b in parts], -1)
 
 
 def _depth_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
@@ -107,7 +107,7 @@ def _depth_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     flat = conv_depth.layers(x, w.shape[0], out[1], *next(steps))
     pads, strides, dilations = zip(*steps, strict=True)
     plain = replace(geo, strides=strides, dilations=dilations, pads=pads)
-    return _forward(flat, conv_depth.flat_filter(w), plain).reshape(out)
+    return _by_form(flat, conv_depth.flat_filter(w), plain).reshape(out)
 
 
 _Form = Callable[[jax.Array, jax.Array, Geometry], jax.Array]
@@ -146,11 +146,19 @@ def _from_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
 
 def _forward(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """The convolution of `x` (any data format) with `w`; linear in each operand."""
+    if 0 not in x.shape and 0 not in out_shape(x.shape, w.shape, geo):
+        y = conv_native.forward(x, w, geo)
+        if y is not None:
+            return y
+    return _by_form(x, w, geo)
+
+
+def _by_form(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
+    """The same by XLA alone, which JAX can transpose."""
     shape = out_shape(x.shape, w.shape, geo)
     if 0 in x.shape or 0 in shape:
         return jnp.zeros(shape, x.dtype)
-    y = conv_native.forward(x, w, geo)
-    return _apply_form(_form(x.dtype, w.shape, geo), x, w, geo) if y is None else y
+    return _apply_form(_form(x.dtype, w.shape, geo), x, w, geo)
 
 
 def _apply_form(form: _Form, x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
@@ -174,7 +182,7 @@ def _input_gradient(
         if dx is not None:
             return dx
     x_like = jax.ShapeDtypeStruct(x_shape, dy.dtype)  # type: ignore[no-untyped-call]
-    (dx,) = jax.linear_transpose(lambda x: _forward(x, w, geo), x_like)(dy)
+    (dx,) = jax.linear_transpose(lambda x: _by_form(x, w, geo), x_like)(dy)
     return jnp.asarray(dx)
 
 
