@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 
 from headrace.ops.nn import conv_geometry, conv_kernels, conv_phases
+from headrace.settings import flags
 
 #: These programs run once.
 QUICK = {"xla_backend_optimization_level": 0}
 FORMATS = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+@pytest.fixture(autouse=True)
+def _by_xla_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flags, "native", "")
 
 
 def full(values: tuple[int, ...], data_format: str) -> tuple[int, ...]:
