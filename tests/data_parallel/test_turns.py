@@ -29,3 +29,30 @@ def test_a_worker_that_joins_later_has_no_number_that_others_wait_for():
             turns.close()
     finally:
         server.stop()
+
+
+def test_workers_wait_for_the_first_steps_of_all():
+    """Who is there first goes on when the others have trained, or does not come in time."""
+    server = tf.train.Server.create_local_server()
+    made, pauses = {}, []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 5:
+            made[0]._all_have_trained()
+        if len(pauses) == 10:
+            made[2]._all_have_trained()
+
+    try:
+        device = "/job:localhost/task:0"
+        for worker, workers in ((0, 3), (1, 3), (2, 3), (3, 4)):
+            made[worker] = Turns(server.target, None, device, "", worker, workers, pause)
+        made[1].gather()
+        assert len(pauses) == 10
+        made[0].gather()
+        made[3].gather()  # it has joined later
+        assert len(pauses) == 10
+    finally:
+        for turns in made.values():
+            turns.close()
+        server.stop()

@@ -49,6 +49,7 @@ class ScriptEngine:
         self.inner = engines.open_engine(self._target, graph, self._config)
         self._turns: Turns | None = None
         self._part: Participation | None = None
+        self._has_gathered = job.averages or job.workers == 1
 
     @property
     def grace(self) -> float:
@@ -90,6 +91,16 @@ class ScriptEngine:
                 self._target, self._config, job.shared_device, container, job.worker, job.workers
             )
         return self._turns
+
+    def gather(self) -> None:
+        """After the first step of asynchronous training: wait until all have made theirs.
+
+        It takes seconds to compile. Whoever is ready sooner would make a short training alone, and
+        the gradients of the others' first steps, of the first values, would come at its end.
+        """
+        if not self._has_gathered:
+            self._has_gathered = True
+            self.turns().gather()
 
     def part(self) -> Participation:
         """What this session takes part in updates with."""
@@ -164,7 +175,6 @@ class TrainingPlan:
         self._batches = BatchShares(engine.job, step)
         self._plan = engine.inner.plan(step.request)
         self._weighted: Any = None
-        self._has_begun = False
 
     def run(self, feeds: Sequence[Any]) -> Any:
         return self.run_by(_run, feeds)
@@ -176,13 +186,15 @@ class TrainingPlan:
         values, weights = self._batches.own(feeds)
         try:
             plan = self._with_weights() if weights else self._plan
-            return run(plan, [*values, *weights])
+            result = run(plan, [*values, *weights])
         except OutOfRangeError:
             part.leave()  # this worker has no more examples
             raise
         except OpError:
             part.failed()
             raise
+        self._engine.gather()
+        return result
 
     def _with_weights(self) -> Any:
         if self._weighted is None:

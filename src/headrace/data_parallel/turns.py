@@ -63,11 +63,17 @@ class Turns:
                 # How many steps the chief has run, then how many each worker has come to.
                 start = convert_to_tensor(np.zeros(workers + 1, np.int64))
                 numbers = Variable(start, trainable=False, name="data_parallel/turns")
+                none = convert_to_tensor(np.zeros(workers, np.int64))
+                self._trained = Variable(none, trainable=False, name="data_parallel/trained")
             self._ready, self._begin = numbers.is_initialized(), numbers.initializer
             self._read = numbers.read_value()
             self._place = raw.Placeholder(dtype=dtypes.int32, shape=(1,))
             self._number = raw.Placeholder(dtype=dtypes.int64, shape=(1,))
             self._write = raw.ResourceScatterUpdate(numbers.handle, self._place, self._number)
+            self._have_trained = self._trained.is_initialized(), self._trained.read_value()
+            self._has_trained = raw.ResourceScatterUpdate(
+                self._trained.handle, np.array([worker], np.int32), np.ones(1, np.int64)
+            )
             self._session = Session(target, graph=graph, config=config)
 
     @property
@@ -121,6 +127,32 @@ class Turns:
             )
         if self.is_chief:
             self._tell(0)
+
+    def gather(self, seconds: float = 10.0) -> None:
+        """Say that this worker has made a training step, and wait until all have.
+
+        It waits no longer than so many seconds, and for no worker that has joined later.
+        """
+        looks = int(seconds / _PAUSE)
+        while looks and not self._all_have_trained():
+            looks -= 1
+            self._pause(_PAUSE)
+        if not looks:
+            logging.info("Not all workers have made a training step yet; this one goes on.")
+
+    def _all_have_trained(self) -> bool:
+        is_ready, read = self._have_trained
+        if not self._session.run(is_ready):
+            if not self.is_chief:
+                return False
+            self._session.run(self._trained.initializer)
+        have = self._session.run(read)
+        if self._worker >= len(have):
+            return True
+        if not have[self._worker]:
+            self._session.run(self._has_trained)
+            have[self._worker] = 1
+        return bool(have.all())
 
     def _numbers(self) -> list[int]:
         if not self._session.run(self._ready):
