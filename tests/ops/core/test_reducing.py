@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 from headrace.executor.region_options import CPU_OPTIONS
-from headrace.ops.core.reducing import extreme_in_vectors, in_vectors
+from headrace.ops.core.reducing import extreme_in_vectors, in_vectors, position_in_vectors
 
 #: Large enough to be folded; sizes that vectors divide, and odd ones.
 SHAPES = ((150_000,), (96, 320), (331, 101), (512, 16), (400, 30), (4, 28, 28, 8), (3, 32, 50, 3))
@@ -52,6 +52,27 @@ def test_extremes_are_nan_where_an_element_is():
     for axes, most, least in zip(all_axes, *extremes(x), strict=True):
         np.testing.assert_array_equal(most, x.max(axes))
         np.testing.assert_array_equal(least, x.min(axes))
+
+
+@pytest.mark.parametrize("dtype", ["f", "i4", "u1"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_first_of_equal_extremes_is_found(shape, dtype):
+    x = np.random.RandomState(6).randint(0, 9, shape).astype(dtype)  # many are equal
+    if dtype == "f":
+        x[x == 8] = np.inf
+        x[0] = -np.inf  # a row of nothing else
+
+    @partial(jax.jit, compiler_options=CPU_OPTIONS)
+    def places(x):
+        axes = range(len(shape))
+        most = [position_in_vectors(lax.argmax, lax.reduce_max, lax.max, x, axis) for axis in axes]
+        return most, [
+            position_in_vectors(lax.argmin, lax.reduce_min, lax.min, x, axis) for axis in axes
+        ]
+
+    for axis, (most, least) in enumerate(zip(*places(x), strict=True)):
+        np.testing.assert_array_equal(most, x.argmax(axis))
+        np.testing.assert_array_equal(least, x.argmin(axis))
 
 
 def test_truths_and_products():

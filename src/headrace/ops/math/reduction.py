@@ -15,7 +15,7 @@ from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
 from headrace.ops.core.array_util import is_half
 from headrace.ops.core.build import raw
-from headrace.ops.core.reducing import extreme_in_vectors, in_vectors
+from headrace.ops.core.reducing import extreme_in_vectors, in_vectors, position_in_vectors
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.core.traits import Traits
@@ -404,7 +404,9 @@ def _prepared_arg(xp: Any, x: Any, index: Any, last: Any) -> tuple[Any, int]:
 def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) -> OpDef:
     def kernel(x: Any, index: Any, *, output_type: Any) -> Any:
         x, axis = _prepared_arg(jnp, x, index, last)
-        return lax.convert_element_type(compiled(x, axis, np.int32), output_type.np_dtype)
+        plain, reduce, pair = compiled
+        place = position_in_vectors(plain, reduce, pair, x, axis)
+        return lax.convert_element_type(place, output_type.np_dtype)
 
     def interpret(x: Any, index: Any, *, output_type: Any) -> Any:
         x, axis = _prepared_arg(np, x, index, last)
@@ -423,5 +425,7 @@ def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) ->
     )
 
 
-ARG_MAX = _arg("ArgMax", -np.inf, lax.argmax, np.argmax, "{int16, uint16, int32, int64}")
-ARG_MIN = _arg("ArgMin", np.inf, lax.argmin, np.argmin, "index")
+_MOST = (lax.argmax, lax.reduce_max, lax.max)
+_LEAST = (lax.argmin, lax.reduce_min, lax.min)
+ARG_MAX = _arg("ArgMax", -np.inf, _MOST, np.argmax, "{int16, uint16, int32, int64}")
+ARG_MIN = _arg("ArgMin", np.inf, _LEAST, np.argmin, "index")
