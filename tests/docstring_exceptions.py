@@ -19,6 +19,8 @@ NO_SHAPE = {
         contrib.distribute.require_replica_context
         contrib.distribute.run_standard_tensorflow_server variable_creator_scope""",
     "the process: its switches, devices, flags, log and files; none of them has a shape": """
+        train.experimental.disable_mixed_precision_graph_rewrite
+        train.experimental.enable_mixed_precision_graph_rewrite
         app. config. flags. logging. resource_loader. sysconfig. get_logger gfile. io.gfile.
         io.tf_record_iterator
         control_flow_v2_enabled enable_control_flow_v2 disable_control_flow_v2
@@ -98,6 +100,8 @@ NO_ERROR = {
         contrib.distribute.initialize_tpu_system
         variable_creator_scope""",
     "they answer from what is there, for any argument": """
+        config.tensor_float_32_execution_enabled
+        train.experimental.disable_mixed_precision_graph_rewrite
         config.get_visible_devices config.list_logical_devices config.list_physical_devices
         control_flow_v2_enabled executing_eagerly resource_variables_enabled
         get_default_graph get_default_session get_logger get_variable_scope

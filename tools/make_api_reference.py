@@ -97,6 +97,7 @@ CONTRIB = [
             "lookup",
             "losses",
             "metrics",
+            "mixed_precision",
             "nn",
             "opt",
             "predictor",

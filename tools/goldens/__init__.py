@@ -40,6 +40,7 @@ FAMILIES = (
     "ragged",
     "parsing",
     "datasets",
+    "mixed_precision",
 )
 
 #: Families that use `tf.contrib`, or what later releases do otherwise: TensorFlow 1.15 makes them,

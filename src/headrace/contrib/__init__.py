@@ -28,6 +28,7 @@ _MODULES = (
     "lookup",
     "losses",
     "metrics",
+    "mixed_precision",
     "nn",
     "opt",
     "predictor",

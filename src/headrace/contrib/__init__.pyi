@@ -23,6 +23,7 @@ from headrace.contrib import linear_optimizer as linear_optimizer
 from headrace.contrib import lookup as lookup
 from headrace.contrib import losses as losses
 from headrace.contrib import metrics as metrics
+from headrace.contrib import mixed_precision as mixed_precision
 from headrace.contrib import nn as nn
 from headrace.contrib import opt as opt
 from headrace.contrib import predictor as predictor

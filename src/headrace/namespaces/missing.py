@@ -219,6 +219,6 @@ nn.rnn_cell parallel profiler python_io quantization queue ragged random resourc
 saved_model.builder saved_model.constants saved_model.loader saved_model.main_op
 saved_model.signature_constants saved_model.signature_def_utils saved_model.tag_constants
 saved_model.utils sets signal sparse spectral strings summary sysconfig test train
-train.queue_runner user_ops version
+train.experimental train.queue_runner user_ops version
 """
 _NAMESPACES = frozenset(_NAMES.split())

@@ -25,6 +25,7 @@ from headrace.passes.ctc import split_ctc
 from headrace.passes.fold import fold_constants
 from headrace.passes.ir import StepGraph
 from headrace.passes.materialize import materialize
+from headrace.passes.mixed_precision import HalfTypes, reduce_precision
 from headrace.passes.rewrite import Rewriter
 from headrace.passes.sums import join_sums
 from headrace.passes.verify import verify_step
@@ -32,6 +33,9 @@ from headrace.settings import flags
 
 #: Above this size only the passes that change what is computed run: XLA does the others' work.
 _LARGE = 50_000
+_ALWAYS = ("numerical stability", "mixed precision")
+#: The pass before which types are narrowed.
+_FIRST_AFTER = "keep what has many users"
 #: OptimizerOptions.L0
 _NO_OPTIMIZATION = -1
 
@@ -52,8 +56,14 @@ def is_wanted(config: Any) -> bool:
     return config is None or config.graph_options.optimizer_options.opt_level != _NO_OPTIMIZATION
 
 
-def optimize(step: StepGraph) -> dict[str, int]:
+def optimize(
+    step: StepGraph, half_type: HalfTypes | None = None, is_wanted: bool = True
+) -> dict[str, int]:
     """Run every pass once; returns how much each changed.
+
+    Args:
+        half_type: for mixed precision: the narrow type of operations on a device.
+        is_wanted: whether the passes run that only save work.
 
     Raises:
         AssertionError: if ``flags.verify`` is on and a pass broke the graph.
@@ -61,8 +71,14 @@ def optimize(step: StepGraph) -> dict[str, int]:
     changes = {}
     if flags.verify:
         verify_step(step, "before the passes")
-    for name, run in PASSES:
-        if len(step.nodes) > _LARGE and name != "numerical stability":
+    passes = PASSES if is_wanted else ()
+    if half_type is not None:
+        # What is rewritten for its safety comes first; barriers are on no list.
+        at = [name for name, _ in passes].index(_FIRST_AFTER) if passes else 0
+        mixed = ("mixed precision", lambda step: reduce_precision(step, half_type))
+        passes = (*passes[:at], mixed, *passes[at:])
+    for name, run in passes:
+        if len(step.nodes) > _LARGE and name not in _ALWAYS:
             continue
         changes[name] = run(step)
         if flags.verify:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn
 
 from headrace.graph.graph import Graph
+from headrace.settings import flags
 
 __all__ = [
     "LogicalDevice",
     "PhysicalDevice",
+    "enable_tensor_float_32_execution",
     "get_memory_growth",
     "get_visible_devices",
     "list_logical_devices",
@@ -16,6 +18,7 @@ __all__ = [
     "set_memory_growth",
     "set_virtual_device_configuration",
     "set_visible_devices",
+    "tensor_float_32_execution_enabled",
 ]
 
 
@@ -116,3 +119,32 @@ def set_virtual_device_configuration(device: Any, virtual_devices: Any) -> NoRet
         "Headrace does not divide devices. XLA_FLAGS=--xla_force_host_platform_device_count=N "
         "gives a process several CPU devices."
     )
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """Whether products and convolutions of float32 on NVIDIA's GPUs may round to TF32.
+
+    `enable_tensor_float_32_execution` says so, or ``HEADRACE_TF32=1`` when the program starts.
+
+    >>> tf.config.experimental.tensor_float_32_execution_enabled()
+    False
+    """
+    return flags.tf32
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Let products and convolutions of float32 on NVIDIA's GPUs round to TF32, or not.
+
+    TF32 keeps 10 of 23 bits of what is multiplied, and is several times as fast. TensorFlow 1.x
+    keeps all bits, and so does Headrace unless it is asked; TensorFlow 2.x rounds unless it is
+    asked not to. Steps that run already may keep what they
+    have.
+
+    Raises:
+        TypeError: if ``enabled`` is no bool.
+
+    >>> tf.config.experimental.enable_tensor_float_32_execution(False)
+    """
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool, not {enabled!r}.")
+    flags.tf32 = enabled

@@ -21,6 +21,7 @@ from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.tensor import Operation, Tensor
 from headrace.session import engines
 from headrace.session.fetches import Feeds, Fetches
+from headrace.session.rewrites import with_rewrites
 from headrace.step.request import PlanRequest
 
 #: A session keeps the plans of this many kinds of steps.
@@ -68,6 +69,7 @@ class BaseSession:
             raise TypeError(f"target must be a string, but got {type(target)}")
         if config is not None and not hasattr(config, "device_count"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        config = with_rewrites(config)
         self._graph = graph
         self._target = target
         self._config = config

@@ -15,6 +15,7 @@ from headrace.partition.functions import cut_bodies
 from headrace.partition.parts import Partition, cut_at_tasks, whole
 from headrace.partition.reads import read_before_loops
 from headrace.passes.ir import Node, StepGraph, build_step
+from headrace.passes.mixed_precision import half_types
 from headrace.passes.pipeline import is_wanted, optimize
 from headrace.placement.devices import DeviceAttributes
 from headrace.step.request import PlanRequest
@@ -97,7 +98,7 @@ def rewrite(step: StepGraph, site: Site[PlanT], record: Record) -> None:
     """Leave less to compute and to send."""
     if site.tasks:  # a loop would ask another task for its variables in each iteration
         read_before_loops(step)
-    record.changes = optimize(step) if is_wanted(site.config) else {}
+    record.changes = optimize(step, half_types(site.config), is_wanted(site.config))
     record.left = len(step.nodes)
 
 

@@ -45,4 +45,5 @@ __getattr__, __dir__ = _lazy(
         ),
         "headrace.distributed.services.server": ("Server",),
     },
+    ("experimental",),
 )

@@ -45,3 +45,4 @@ from headrace.graph.proto import JobDef as JobDef
 from headrace.graph.proto import SaverDef as SaverDef
 from headrace.graph.proto import SequenceExample as SequenceExample
 from headrace.graph.proto import ServerDef as ServerDef
+from headrace.train import experimental as experimental

@@ -152,6 +152,8 @@ class SyncReplicasOptimizer(WrappedOptimizer):
                 taken.append((average, variable))
             with graph.control_dependencies(applied):
                 arrived = self._request("ARRIVE", self._local_step.value())
+        if isinstance(self._opt, WrappedOptimizer):
+            self._opt.count_skipped()
         # Only a device: updates are colocated with their variables, each somewhere else.
         with graph.device(global_step.device):
             update = self._opt.apply_gradients(taken, global_step)

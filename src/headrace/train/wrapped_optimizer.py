@@ -53,6 +53,14 @@ class WrappedOptimizer(Optimizer):
         if isinstance(self._opt, WrappedOptimizer):
             self._opt.use_agreement(agree)
 
+    def count_skipped(self) -> None:
+        """Have updates that are left out count in the global step, too.
+
+        Called before `apply_gradients` by who tells by the step which gradients are stale.
+        """
+        if isinstance(self._opt, WrappedOptimizer):
+            self._opt.count_skipped()
+
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradVar]:
         """Pairs (gradient, variable) of the optimiser inside."""
         joining(self, "compute_gradients")
