@@ -127,6 +127,22 @@ def side_by_side(tf: ModuleType) -> Step:
     return Step(lambda: session.run(fetches, feed_dict=feed))
 
 
+def wide(tf: ModuleType) -> Step:
+    rng = np.random.RandomState(4)
+    x = tf.placeholder(tf.float32, [4, 8])
+
+    def value(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    y = tf.add_n([tf.matmul(x, value(8, 8)) + value(8) for _ in range(1000)])
+    session, feed = tf.Session(), {x: value(4, 8)}
+
+    def run() -> None:
+        session.run(y, feed_dict=feed)
+
+    return Step(run)
+
+
 def _deep_graph(tf: ModuleType) -> tuple[Any, Any, dict[Any, np.ndarray]]:
     """About 10,000 ops in TensorFlow's count: 525 layers of four ops, and their gradients."""
     x = tf.placeholder(tf.float32, [8, 16])
@@ -392,6 +408,7 @@ WORKLOADS = (
     ),
     Workload("chain", "1,000 small ops in a chain", 0.5, chain),
     Workload("side_by_side", "1,000 small ops side by side, fetched", 0.5, side_by_side),
+    Workload("wide", "1,000 products and sums side by side, added", 0.7, wide),
     Workload("build", "build 10,000 ops with gradients", 0.5, build_graph),
     Workload("first_step", "first step of that graph", 1.5, first_step, fresh=True),
     Workload("import", "import", 0.5, None, fresh=True),

@@ -94,9 +94,9 @@ class Prepared:
         self.pure = not (d.effects.reads or d.effects.writes or d.effects.random)
         self.static = d.static(node.attrs) if callable(d.static) else d.static
         self.groups = d.group_sizes(node.attrs)
-        self.kernel = _bind(d.kernel, d.kernel_params, node.attrs)
-        self.interpret = _bind(d.interpret, d.interpret_params, node.attrs)
-        self.host = _bind(d.host, d.host_params, node.attrs)
+        self.kernel = bind_attrs(d.kernel, d.kernel_params, node.attrs)
+        self.interpret = bind_attrs(d.interpret, d.interpret_params, node.attrs)
+        self.host = bind_attrs(d.host, d.host_params, node.attrs)
         self.outputs = len(node.dtypes)
         #: What a host op has worked out and keeps for its next run.
         self.memo: dict[Any, Any] = {}
@@ -109,7 +109,7 @@ class Prepared:
             self.seen_shapes = set()
 
 
-def _bind(
+def bind_attrs(
     function: Callable[..., Any] | None, names: Iterable[str], attrs: dict[str, Any]
 ) -> Callable[..., Any] | None:
     if function is None:
@@ -333,7 +333,7 @@ class Tracing(Evaluation):
         self.state[key] = value
         self.written[key] = None
 
-    def _count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
+    def count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
         size = count_bytes(node.op, outputs, args)
         self.bytes += size
         if not node.op_def.traits.is_view:
@@ -376,7 +376,7 @@ class Tracing(Evaluation):
                 outputs = self._read_before(
                     node, [h for h in handles if h in self.ordered], outputs
                 )
-            self._count(node, outputs, args)
+            self.count(node, outputs, args)
             return outputs
         if p.seen_shapes is not None:
             check_shapes(node, args, p.seen_shapes)
@@ -390,7 +390,7 @@ class Tracing(Evaluation):
         if self._whole:
             found = [self._whole[id(a)][0] for a in args if id(a) in self._whole]
             outputs = self._read_before(node, found, outputs)
-        self._count(node, outputs, args)
+        self.count(node, outputs, args)
         return outputs
 
     def _read_before(

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from headrace.executor.side_by_side import is_constant, plan_of
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import num_elements_static
@@ -210,6 +211,9 @@ def _with_bodies(
 
 
 def seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
+    plan = plan_of(nodes, is_constant, copies=False)
+    if plan is not None:  # equal nodes side by side become one kernel
+        nodes = list(plan.firsts())
     kernels = _kernels(nodes, outputs)
     return _COMPILE_BASE + _COMPILE_PER_OP * len(nodes) + _COMPILE_PER_KERNEL * kernels
 
@@ -231,7 +235,9 @@ def _copied(nodes: Sequence[Node]) -> float:
 
 
 def _seconds_to_interpret(nodes: Sequence[Node], work: float) -> float:
-    return _INTERPRET_PER_OP * len(nodes) + _SECONDS_PER_OPERATION * work
+    plan = plan_of(nodes, is_constant, copies=True)
+    calls = len(nodes) if plan is None else plan.calls
+    return _INTERPRET_PER_OP * calls + _SECONDS_PER_OPERATION * work
 
 
 def _kernels(nodes: Sequence[Node], outputs: Sequence[Edge]) -> int:

@@ -250,7 +250,7 @@ class Program:
         bind_edges(values, region.handles.items())
         sink = CheckSink(tracing, region.touched.checked, self.messages) if collects else _ignore
         with checks.collecting(sink):
-            tracing.evaluate_all(region.nodes, values)
+            region.together.evaluate(tracing, values)
         if region.sizes is not None:
             region.sizes.note(self, values)
             if region.sizes.apart:

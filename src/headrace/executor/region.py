@@ -38,6 +38,7 @@ from headrace.executor.resources import (
     Transaction,
     uninitialized,
 )
+from headrace.executor.side_by_side import SideBySide
 from headrace.executor.spare_rows import SpareRows
 from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.tracing_step import StepContext
@@ -92,14 +93,14 @@ class Region:
         )
         self.sizes = ChangingSizes(self) if parts else None
         self.spare = SpareRows.of(nodes, dynamic, outputs, handles, self.early.nodes)
-        touched = RegionState(nodes, handles, self.early.nodes)
-        self.touched = touched
+        self.touched = touched = RegionState(nodes, handles, self.early.nodes)
         self.written: list[StateKey] = list(touched.writes)
         self.changed_rows = ChangedRows(nodes, dynamic, handles)
         # What is read and replaced: XLA puts the new value where the old one was, so that a step
         # has its variables in memory once, not twice.
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
+        self.together = SideBySide(nodes, handles, in_place.ordered)
         self.read_keys: list[StateKey] = [*self.donated, *self.kept]
         self.keeps_old = False
         self.pending: Any = None
@@ -569,7 +570,7 @@ class Region:
         values = self._values(dynamic, static)
         self.waiting.begin(program.turn, evaluation)
         with np.errstate(all="ignore"):
-            evaluation.evaluate_all(self.nodes, values)
+            self.together.evaluate(evaluation, values)
         transaction.commit(watch.check if watch else None, self.changed_rows.of(dynamic))
         self.waiting.end(program.turn, evaluation)
         if self.sizes is not None:

@@ -26,12 +26,12 @@ def in_order(node: Node, args: Sequence[Any]) -> Sequence[Any]:
     if all(isinstance(a, jax.Array) for a in args):
         return args
     return [
-        _as_rounded(a) if isinstance(a, jax.Array) and _kind_of(source) == kind else a
+        _as_rounded(a) if isinstance(a, jax.Array) and kind_of(source) == kind else a
         for a, (source, _) in zip(args, node.inputs, strict=True)
     ]
 
 
-def _kind_of(node: Node) -> str:
+def kind_of(node: Node) -> str:
     # XLA looks through what hands on elements; a variable is another input of its program.
     while node.op_def.traits.is_view and node.op_def.effects.pure:
         node = node.inputs[0][0]

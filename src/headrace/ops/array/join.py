@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -27,7 +28,7 @@ from headrace.ops.core.array_util import (
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape, static_size
-from headrace.ops.core.traits import PICKED, Traits
+from headrace.ops.core.traits import PICKED, Stacked, Traits
 
 # -- concatenation ------------------------------------------------------------------------------
 
@@ -207,6 +208,10 @@ def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
     return xp.stack(values, checked_axis(axis, values[0].ndim + 1))
 
 
+def _pack_stack(xp: Any, values: Any, *, axis: int) -> Any:
+    return xp.moveaxis(values, 0, checked_axis(axis, values.ndim))
+
+
 def _packed_sizes(op: Operation) -> Dims:
     # The result has one dimension where one entry is known to be a scalar: so are the others.
     dims = op.outputs[0].dims
@@ -219,7 +224,12 @@ define_op(
     shape=_pack_shape,
     **both(_pack),
     gradient=lambda op, grad: raw.Unpack(grad, num=op.attrs["N"], axis=op.attrs["axis"]),
-    traits=Traits(elements_of=slice(None), light=True, as_shape=_packed_sizes),
+    traits=Traits(
+        elements_of=slice(None),
+        light=True,
+        as_shape=_packed_sizes,
+        takes_stack=Stacked(partial(_pack_stack, jnp), partial(_pack_stack, np)),
+    ),
 )
 
 

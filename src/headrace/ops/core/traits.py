@@ -28,6 +28,16 @@ class Batch(NamedTuple):
     adds_up: bool = False
 
 
+class Stacked(NamedTuple):
+    """How XLA and NumPy compute with stacks: many values of one shape along a new first axis.
+
+    Both take the attributes that the op's own ``kernel`` and ``interpret`` take.
+    """
+
+    kernel: Callable[..., Any]
+    interpret: Callable[..., Any]
+
+
 @dataclass(frozen=True)
 class Traits:
     """What an op is like.
@@ -87,6 +97,10 @@ class Traits:
             of what takes them name: the last stage of a dataset; None if the graph does not tell.
         device_arrays: it runs on the host, but takes arrays where they lie.
         alone: in a cluster, a step with it runs while no other step uses its variables.
+        stacked: how many equal ones are computed at once (`executor.side_by_side`): of each input a
+            stack, or the one value that all share; the result is a stack. Elementwise ops do so
+            by themselves.
+        takes_stack: for an op that takes a list: the same of one stack of all.
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -123,6 +137,8 @@ class Traits:
     origin: Callable[[Operation], Operation | None] | None = None
     device_arrays: bool = False
     alone: bool = False
+    stacked: Stacked | None = None
+    takes_stack: Stacked | None = None
     flops: Callable[[Operation], int] | None = None
 
     @property

@@ -15,7 +15,7 @@ from headrace.ops.core import blas_threads, flops
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
-from headrace.ops.core.traits import Traits
+from headrace.ops.core.traits import Stacked, Traits
 from headrace.ops.math.elementwise_util import conj, repeated_axes, sum_to
 
 Grads = list[Tensor | None]
@@ -67,6 +67,16 @@ def _dot_np(a: Any, b: Any, out: Any) -> Any:
 def _matmul_np(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"MatMul takes matrices, not shapes {list(a.shape)} and {list(b.shape)}.")
+    return _dot_np(_flip(a, transpose_a), _flip(b, transpose_b), a.dtype)
+
+
+def _matmul_stack(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+    """Products of stacks of matrices, or of one matrix by each of a stack."""
+    batch = max(a.shape[:-2], b.shape[:-2], key=len)
+    return _product(_spread(a, batch), _spread(b, batch), transpose_a, transpose_b)
+
+
+def _matmul_stack_np(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
     return _dot_np(_flip(a, transpose_a), _flip(b, transpose_b), a.dtype)
 
 
@@ -245,7 +255,9 @@ define_op(
     interpret=_matmul_np,
     gradient=_matmul_grad,
     cost=_matmul_cost,
-    traits=Traits(flops=flops.matmul, linear="each"),
+    traits=Traits(
+        flops=flops.matmul, linear="each", stacked=Stacked(_matmul_stack, _matmul_stack_np)
+    ),
 )
 
 for _name in ("BatchMatMul", "BatchMatMulV2"):

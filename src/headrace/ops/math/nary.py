@@ -20,7 +20,7 @@ from headrace.ops.core.array_util import both, like_first
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
-from headrace.ops.core.traits import ELEMENTWISE
+from headrace.ops.core.traits import ELEMENTWISE, Stacked
 from headrace.ops.math.elementwise_util import (
     INTEGER,
     NUMBERS,
@@ -58,6 +58,14 @@ def _add_n_np(inputs: list[Any]) -> Any:
     return functools.reduce(np.add, inputs)
 
 
+def _add_stack(values: Any) -> Any:
+    return lax.reduce(values, np.zeros((), values.dtype), lax.add, (0,))
+
+
+def _add_stack_np(values: Any) -> Any:
+    return np.add.reduce(values, 0, values.dtype)
+
+
 def _add_n_grad(op: Operation, g: Tensor) -> list[Tensor | None]:
     return [g] * len(op.inputs)
 
@@ -69,7 +77,12 @@ define_op(
     kernel=_add_n,
     interpret=_add_n_np,
     gradient=_add_n_grad,
-    traits=ELEMENTWISE.but(cheap=True, flops=flops.addition, linear=slice(None)),
+    traits=ELEMENTWISE.but(
+        cheap=True,
+        flops=flops.addition,
+        linear=slice(None),
+        takes_stack=Stacked(_add_stack, _add_stack_np),
+    ),
 )
 
 define_op(
