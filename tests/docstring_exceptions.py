@@ -100,7 +100,7 @@ NO_ERROR = {
         contrib.distribute.initialize_tpu_system
         variable_creator_scope""",
     "they answer from what is there, for any argument": """
-        config.tensor_float_32_execution_enabled
+        config.tensor_float_32_execution_enabled models.images.lenet.drawings
         train.experimental.disable_mixed_precision_graph_rewrite
         config.get_visible_devices config.list_logical_devices config.list_physical_devices
         control_flow_v2_enabled executing_eagerly resource_variables_enabled

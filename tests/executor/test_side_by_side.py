@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executor.side_by_side import Group, Taking, is_constant, plan_of
+from headrace.executor.side_by_side import EqualNodes, Taking, is_constant, plan_of
 from headrace.passes.ir import build_step
 from headrace.settings import flags
 
@@ -82,7 +82,7 @@ def test_plan_has_one_unit_for_each_kind():
     nodes = [n for n in step.nodes if n.inputs]
     plan = plan_of(nodes, is_constant, copies=False)
     assert plan is not None
-    kinds = [u.nodes[0].type for u in plan.units if isinstance(u, Group)]
+    kinds = [u.nodes[0].type for u in plan.units if isinstance(u, EqualNodes)]
     assert kinds == ["MatMul", "AddV2"]
     (taking,) = [u for u in plan.units if isinstance(u, Taking)]
     assert taking.node.type == "AddN"

@@ -3,8 +3,8 @@
 What a step does a thousand times to as many small tensors (layers of an ensemble, slices of a
 picture, members of a sum) costs a thousand calls where it is interpreted and a thousand kernels
 where it is compiled. Nodes of one kind, with equal attributes and shapes, that do not depend on
-each other are a `Group` here: it takes each input once for all (`shared`), or as a stack along a
-new first axis, and gives a stack. What takes all members of a group takes the stack as it is.
+each other are a group here, `EqualNodes`: it takes each input once for all (`shared`), or as a
+stack along a new first axis, and gives a stack. What takes all its members takes that as it is.
 
 The plan depends on the graph alone, and so do the bits of what it gives.
 """
@@ -53,7 +53,7 @@ class Input(NamedTuple):
     """
 
     edges: list[Edge]
-    group: Group | None
+    group: EqualNodes | None
     places: np.ndarray[Any, Any] | None
     dims: tuple[int, ...]
 
@@ -62,7 +62,7 @@ class Input(NamedTuple):
         return len(self.edges) == 1
 
 
-class Group:
+class EqualNodes:
     """Equal nodes that are evaluated in one call.
 
     Attributes:
@@ -75,10 +75,10 @@ class Group:
         self.rank = rank
 
 
-class Piece(NamedTuple):
+class StackPart(NamedTuple):
     """A part of a stack: of a group's, or of single values."""
 
-    group: Group | None
+    group: EqualNodes | None
     places: np.ndarray[Any, Any] | None
     edges: list[Edge]
 
@@ -91,12 +91,12 @@ class Taking:
             it), or single values.
     """
 
-    def __init__(self, node: Node, pieces: list[Piece]) -> None:
+    def __init__(self, node: Node, pieces: list[StackPart]) -> None:
         self.node = node
         self.pieces = pieces
 
 
-Unit = list[Node] | Group | Taking
+Unit = list[Node] | EqualNodes | Taking
 
 
 class Plan(NamedTuple):
@@ -121,7 +121,7 @@ class Plan(NamedTuple):
             if isinstance(unit, list):
                 yield from unit
             else:
-                yield unit.nodes[0] if isinstance(unit, Group) else unit.node
+                yield unit.nodes[0] if isinstance(unit, EqualNodes) else unit.node
 
 
 class Member:
@@ -229,9 +229,9 @@ def _arranged(
     known: Callable[[Edge], bool],
     copies: bool,
 ) -> Plan | None:
-    member_of: dict[Node, tuple[Group, int]] = {}
+    member_of: dict[Node, tuple[EqualNodes, int]] = {}
     places = {node: place for place, node in enumerate(nodes)}
-    parts: list[tuple[int, int, Node | Group | Taking]] = []
+    parts: list[tuple[int, int, Node | EqualNodes | Taking]] = []
     stacked = 0
     for members in sorted(sets, key=lambda m: levels[m[0]]):
         inputs = [_input(members, i, member_of) for i in range(len(members[0].inputs))]
@@ -242,7 +242,7 @@ def _arranged(
             continue
         stacked += sum(len(given.edges) for given in apart)
         rank = None if members[0].op_def.traits.stacked else len(members[0].dims[0] or ())
-        group = Group(members, inputs, rank)
+        group = EqualNodes(members, inputs, rank)
         member_of.update({node: (group, i) for i, node in enumerate(members)})
         parts.append((levels[members[0]], places[members[0]], group))
     if not parts:
@@ -263,7 +263,7 @@ def _arranged(
     return Plan(units, stacked)
 
 
-def _input(members: list[Node], i: int, member_of: dict[Node, tuple[Group, int]]) -> Input:
+def _input(members: list[Node], i: int, member_of: dict[Node, tuple[EqualNodes, int]]) -> Input:
     edges = [node.inputs[i] for node in members]
     source, index = edges[0]
     dims: Any = source.dims[index]
@@ -280,17 +280,17 @@ def _input(members: list[Node], i: int, member_of: dict[Node, tuple[Group, int]]
     return Input(edges, group, None if in_order else np.array(order), dims)
 
 
-def _taken(node: Node, member_of: dict[Node, tuple[Group, int]]) -> list[Piece] | None:
+def _taken(node: Node, member_of: dict[Node, tuple[EqualNodes, int]]) -> list[StackPart] | None:
     """The stack of what the node takes, if that are members of groups but for a few."""
     d = node.op_def
     if d.traits.takes_stack is None or not node.inputs or node.control:
         return None
 
-    def group_of(edge: Edge) -> Group | None:
+    def group_of(edge: Edge) -> EqualNodes | None:
         found = member_of.get(edge[0])
         return None if found is None else found[0]
 
-    pieces: list[Piece] = []
+    pieces: list[StackPart] = []
     singles = 0
     for group, run in groupby(node.inputs, group_of):
         edges = list(run)
@@ -299,7 +299,7 @@ def _taken(node: Node, member_of: dict[Node, tuple[Group, int]]) -> list[Piece] 
             singles += len(edges)
         elif [source for source, _ in edges] != group.nodes:
             places = np.array([member_of[source][1] for source, _ in edges])
-        pieces.append(Piece(group, places, edges))
+        pieces.append(StackPart(group, places, edges))
         if len(pieces) > _MOST_PIECES:
             return None
     return pieces if singles < len(node.inputs) // 2 else None
@@ -337,7 +337,7 @@ class SideBySide:
 
 def evaluate_plan(evaluation: Evaluation, plan: Plan, values: Values) -> None:
     """Evaluate a plan into ``values``, as `Evaluation.evaluate_all` does single nodes."""
-    stacks: dict[Group, Any] = {}
+    stacks: dict[EqualNodes, Any] = {}
     for unit in plan.units:
         if isinstance(unit, list):
             evaluation.evaluate_all(unit, values)
@@ -358,7 +358,7 @@ def evaluate_plan(evaluation: Evaluation, plan: Plan, values: Values) -> None:
                 values[node] = Member(stack, place)  # type: ignore[assignment]
 
 
-def _piece(piece: Piece, values: Values, stacks: dict[Group, Any]) -> Any:
+def _piece(piece: StackPart, values: Values, stacks: dict[EqualNodes, Any]) -> Any:
     stack = None if piece.group is None else stacks.get(piece.group)
     if stack is None:
         return _stack([values[n][i] for n, i in piece.edges])
@@ -372,7 +372,7 @@ def _joined(stacks: list[Any]) -> Any:
 
 
 def _evaluate_group(
-    evaluation: Evaluation, group: Group, values: Values, stacks: dict[Group, Any]
+    evaluation: Evaluation, group: EqualNodes, values: Values, stacks: dict[EqualNodes, Any]
 ) -> Any:
     args = []
     for given in group.inputs:
@@ -441,7 +441,7 @@ def _stack(values: list[Any]) -> Any:
 
 __all__ = [
     "LEAST",
-    "Group",
+    "EqualNodes",
     "Plan",
     "SideBySide",
     "Taking",
