@@ -33,7 +33,9 @@ def _losses(train, loss, feed, steps):
         return [*found, session.run(loss, feed)]
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n != "alexnet" else []) for n in PICTURES]
+)
 def test_networks_for_pictures_learn_to_tell_photographs(name):
     network, size, rate, arguments = PICTURES[name]
     images, labels = real_inputs.pieces(size, 8)

@@ -54,7 +54,7 @@ class ArrayGraph(Graph):
 class _ArrayEvaluation(Tracing):
     """Evaluation of the nodes of an `ArrayGraph`: some sizes may be symbols of `jax.export`."""
 
-    def _count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
+    def count(self, node: Node, outputs: Sequence[Any], args: Sequence[Any]) -> None:
         pass
 
     def evaluate(self, node: Node, args: list[Any]) -> Sequence[Any]:

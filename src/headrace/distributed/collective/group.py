@@ -554,7 +554,7 @@ class CollectiveGroup:
         commit.counts.extend(handovers(change.states))
         others: list[Action] = [Send(m.task, commit) for m in change.members if m.task != self._me]
         for member in self.members:
-            if member not in change.members:  # it may live, and wait
+            if self.grows and member not in change.members:  # it may live, and wait
                 others += self._refuse(member.task, given_up(self.name, member.task, self.grows))
         return others + self._commit_came(self._me, commit)
 
