@@ -97,6 +97,16 @@ def by_hand(ps: int, workers: int) -> tuple[float, float]:
         return first_steps(folder, workers, began)
 
 
+def show(ps: int, workers: int, found: dict[str, list[tuple[float, float]]]) -> None:
+    """Print how long it took in each way until the first step, and until those of all workers."""
+    print(f"{ps} servers, {workers} workers; load average {os.getloadavg()[0]:.1f}")
+    for name, times in found.items():
+        first = statistics.median(t[0] for t in times)
+        last = statistics.median(t[1] for t in times)
+        best = min(t[0] for t in times)
+        print(f"{name:16} first step {first:5.2f} s (best {best:.2f}), all workers {last:5.2f} s")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -109,13 +119,7 @@ def main() -> None:
     for _ in range(options.repeat):
         for name, start in ways.items():
             found[name].append(start(options.ps, options.workers))
-    load = os.getloadavg()[0]
-    print(f"{options.ps} servers, {options.workers} workers; load average {load:.1f}")
-    for name, times in found.items():
-        first = statistics.median(t[0] for t in times)
-        last = statistics.median(t[1] for t in times)
-        best = min(t[0] for t in times)
-        print(f"{name:16} first step {first:5.2f} s (best {best:.2f}), all workers {last:5.2f} s")
+    show(options.ps, options.workers, found)
 
 
 if __name__ == "__main__":

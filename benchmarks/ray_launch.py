@@ -10,15 +10,13 @@ on Ray: the first step within 8 s. Needs the extra ``ray``.
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from launch import SCRIPT, first_steps, launched
+from launch import SCRIPT, first_steps, launched, show
 from ray.cluster_utils import Cluster
 
 
@@ -58,13 +56,7 @@ def main() -> None:
                 found[name].append(start())
     finally:
         cluster.shutdown()
-    load = os.getloadavg()[0]
-    print(f"{options.ps} servers, {options.workers} workers; load average {load:.1f}")
-    for name, times in found.items():
-        first = statistics.median(t[0] for t in times)
-        last = statistics.median(t[1] for t in times)
-        best = min(t[0] for t in times)
-        print(f"{name:8} first step {first:5.2f} s (best {best:.2f}), all workers {last:5.2f} s")
+    show(options.ps, options.workers, found)
 
 
 if __name__ == "__main__":

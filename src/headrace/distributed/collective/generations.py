@@ -13,7 +13,8 @@ differ then, perhaps; their leader is the same, and begins another one.
 >>> generations = Generations()
 >>> generations.wants_more(5)
 False
->>> generations.begin(5, ())
+>>> generations.call_for(5, ())
+>>> generations.follow(5)
 >>> hex(generations.number_of(5))
 '0x10000000005'
 >>> generations.told(5, 2, ())  # another member has begun one more
@@ -90,11 +91,6 @@ class Generations:
         if generation != self._newest.get(key, 0) or not known or known.keys() == theirs.keys():
             return []
         return list((theirs | known).values())
-
-    def begin(self, key: int, members: Sequence[GroupMember]) -> None:
-        """This task begins the generation after all that it has heard of."""
-        self.told(key, self._newest.get(key, 0) + 1, members)
-        self.follow(key)
 
     def call_for(self, key: int, members: Sequence[GroupMember]) -> None:
         """Begin the generation after all that this task has heard of, for the others: it takes part

@@ -170,17 +170,11 @@ class TaskGroups:
     # -- who takes part ---------------------------------------------------------------------------
 
     def _next_generation(self, key: int, members: Sequence[GroupMember]) -> list[Action]:
-        """Begin a generation of these members."""
-        over = self.generations.number_of(key)
-        self.generations.begin(key, members)
-        left = self._give_up(over)
-        number = self.generations.number_of(key)
-        packs = [packed(m) for m in members]
-        message = pb.Collective(kind=pb.ANEW, group=number, members=packs)
-        others = [m for m in members if m.task != self._me]
-        actions: list[Action] = [Send(m.task, message) for m in others]
+        """Begin a generation of these members, and take part in it at once."""
+        actions = self._call_for(key, members)
+        self.generations.follow(key)
         # One may have died of what let the session be made anew.
-        return left + actions + self._probes(key)
+        return actions + self._probes(key)
 
     def _probes(self, key: int) -> list[Action]:
         """Questions whether the other members of a generation live."""
@@ -344,6 +338,11 @@ class TaskGroups:
         return group.received(sender, message)
 
     def group(self, key: int, size: int = 0) -> CollectiveGroup:
+        """The group of this number, made when it is first heard of.
+
+        Raises:
+            InvalidArgumentError: if it has another size here.
+        """
         group = self.groups.get(key)
         if group is not None and size and group.size not in (0, size):
             told_early = parts_of(key)[1] and not (group.takes_part or group.is_formed)
