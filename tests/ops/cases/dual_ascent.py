@@ -20,19 +20,8 @@ DENSE_WEIGHTS, SPARSE_WEIGHTS = np.float32([0.5, -0.5]), np.float32([0.1, 0.2, -
 L1, L2, PARTITIONS = 0.2, 2.0, 2
 
 
-def _expected(
-    dense: Any,
-    owners: Any,
-    columns: Any,
-    values: Any,
-    labels: Any,
-    weights: Any,
-    slots: Any,
-    order: Any,
-    duals: Any,
-    wd: Any,
-    ws: Any,
-) -> Any:
+def _expected(*given: Any) -> Any:
+    dense, owners, columns, values, labels, weights, slots, order, duals, wd, ws = given
     whole = np.zeros((4, 5))
     whole[:, :2] = dense
     np.add.at(whole, (owners, 2 + columns), values)

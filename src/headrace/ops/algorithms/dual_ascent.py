@@ -43,9 +43,24 @@ def _by_examples(owners: Any, columns: Any, values: Any, examples: int) -> _Rows
     return _Rows(starts.astype(jnp.int32), columns, values, squares)
 
 
-def _check(loss: str, dense: Any, sparse: tuple[Any, ...], examples: tuple[Any, ...]) -> None:
-    owners, columns, values, touched = sparse
-    labels, weights, slots, order, duals = examples
+class _Inputs(NamedTuple):
+    """What the op is given, in its order; what each is stands by its definition."""
+
+    dense: Any
+    owners: Any
+    columns: Any
+    values: Any
+    labels: Any
+    weights: Any
+    slots: Any
+    order: Any
+    duals: Any
+    dense_weights: Any
+    sparse_weights: Any
+
+
+def _check(loss: str, given: _Inputs) -> None:
+    dense, owners, columns, values, labels, weights, slots, order, duals, _, touched = given
     count = labels.shape[0]
     if any(a.shape[0] != count for a in (dense, weights, slots, order)):
         raise checks.invalid(
@@ -127,30 +142,11 @@ class _Batch(NamedTuple):
         return found + jax.ops.segment_sum(each, owners, len(found))
 
 
-def _ascend(
-    dense: Any,
-    owners: Any,
-    columns: Any,
-    values: Any,
-    labels: Any,
-    weights: Any,
-    slots: Any,
-    order: Any,
-    duals: Any,
-    dense_weights: Any,
-    sparse_weights: Any,
-    *,
-    loss: str,
-    l1: float,
-    l2: float,
-    partitions: int,
-) -> Any:
-    dense, owners, columns, values = map(jnp.asarray, (dense, owners, columns, values))
-    labels, weights, slots = map(jnp.asarray, (labels, weights, slots))
-    order, duals = map(jnp.asarray, (order, duals))
-    dense_weights, sparse_weights = map(jnp.asarray, (dense_weights, sparse_weights))
-    examples = labels, weights, slots, order, duals
-    _check(loss, dense, (owners, columns, values, sparse_weights), examples)
+def _ascend(*inputs: Any, loss: str, l1: float, l2: float, partitions: int) -> Any:
+    given = _Inputs(*map(jnp.asarray, inputs))
+    _check(loss, given)
+    dense, owners, columns, values, labels, weights, slots, order, duals, *starts = given
+    dense_weights, sparse_weights = starts
     labels = 2 * labels - 1 if loss in OF_CLASSES else labels
     count, used = labels.shape[0], LOSSES[loss]
     rows = _by_examples(owners, columns, values, count) if owners.shape[0] else None
