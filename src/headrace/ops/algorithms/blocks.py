@@ -9,8 +9,8 @@ import jax
 from jax import lax
 from jax import numpy as jnp
 
-#: Elements of what is made for a block: 2 MiB of float32, which stay in the cache.
-_ELEMENTS = 1 << 19
+#: Elements of what is made for a block: 128 KiB of float32, which stay in a core's own cache.
+_ELEMENTS = 1 << 15
 _LEAST, _MOST = 64, 1 << 14
 
 

@@ -57,7 +57,9 @@ def _least(values: Any) -> tuple[Any, Any]:
     """The least of each column and where it is first. XLA's argmin takes ten times as long."""
     least = values.min(0)
     place = lax.broadcasted_iota(jnp.int32, values.shape, 0)
-    return least, jnp.min(jnp.where(values == least, place, values.shape[0]), axis=0)
+    # Not a number is nowhere: its column is in the first row.
+    found = jnp.min(jnp.where(values == least, place, values.shape[0]), axis=0)
+    return least, jnp.where(found < values.shape[0], found, 0)
 
 
 def nearest_centers(points: Any, centers: Any, *, num_clusters: int) -> tuple[Any, ...]:
@@ -84,10 +86,10 @@ def nearest_centers(points: Any, centers: Any, *, num_clusters: int) -> tuple[An
         least, owner = _least(scores)
         distance = least + (shifted * shifted).sum(1)
         bad = first_bad(jnp.isfinite(distance), first, bad, rows)
-        place = lax.broadcasted_iota(jnp.int32, scores.shape, 0)
-        owns = (place == owner).astype(points.dtype)
-        sums = sums + _product(owns, shifted, 1, 0)
-        counts = counts + owns.sum(1).astype(jnp.int64)
+        # Of this block first: small sums keep their digits. Adding row by row is cheaper than a
+        # product with a row of ones and zeros for each centre.
+        sums = sums + jnp.zeros_like(sums).at[owner].add(shifted)
+        counts = counts + jnp.zeros([clusters], jnp.int32).at[owner].add(1).astype(jnp.int64)
         return (sums, counts, bad), (owner.astype(jnp.int64), jnp.maximum(distance, 0))
 
     start = jnp.zeros_like(centers), jnp.zeros([clusters], jnp.int64), jnp.int32(rows)
