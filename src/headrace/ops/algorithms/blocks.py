@@ -1,17 +1,27 @@
-"""Rows in blocks: a loop inside a program, with bounded memory and sums that are carried."""
+"""Rows in blocks: a loop inside a program, with bounded memory and sums that are carried.
+
+XLA works off such a loop on one core. `on_all_cores` runs programs of this kind side by side, each
+on a stretch of the rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax import lax
 from jax import numpy as jnp
+
+from headrace.ops.core.parallel import Work, in_pieces
 
 #: Elements of what is made for a block: 128 KiB of float32, which stay in a core's own cache.
 _ELEMENTS = 1 << 15
 _LEAST, _MOST = 64, 1 << 14
+#: Rows are cut into so many stretches on every machine, as sums depend on where they are cut. A
+#: stretch has at least so many rows, and begins at a multiple of some, where it is aligned.
+_STRETCHES, _LEAST_STRETCH, _ALIGNED = 16, 1 << 12, 16
 
 
 def block_rows(rows: int, width: int) -> int:
@@ -56,10 +66,53 @@ def scan_blocks(
     return carry, jax.tree.map(lambda *parts: jnp.concatenate(parts), outputs, last)
 
 
+def on_all_cores(
+    program: Callable[..., Any], points: np.ndarray[Any, Any], *given: Any
+) -> list[Any]:
+    """``program(rows, *given)`` of each stretch of the rows of ``points``, on all cores.
+
+    Args:
+        program: compiled by `jax.jit`.
+        given: what all stretches need.
+
+    Returns:
+        What the calls answer, in the order of the rows, as NumPy arrays; of one call at least.
+    """
+    rows = len(points)
+    wanted = max(_LEAST_STRETCH, -(-rows // _STRETCHES))
+    size = -(-wanted // _ALIGNED) * _ALIGNED
+    device = jax.devices("cpu")[0]
+    found: dict[int, Any] = {}
+
+    def work(begin: int, end: int) -> None:
+        with jax.enable_x64(True), jax.default_device(device):
+            answer = program(points[begin:end], *given)
+        found[begin] = jax.tree.map(np.asarray, answer)
+
+    def worker(_: int) -> Work:
+        return work
+
+    if rows <= size:
+        work(0, rows)
+    else:
+        in_pieces(rows, size, worker)
+    return [found[begin] for begin in sorted(found)]
+
+
 def first_bad(ok: Any, first_row: Any, before: Any, none: int) -> Any:
     """The number of the first row that is not ``ok``, of this block or one ``before``."""
     place = lax.broadcasted_iota(jnp.int32, ok.shape, 0)
     return jnp.minimum(before, jnp.min(jnp.where(ok, none, place + first_row), initial=none))
 
 
-__all__ = ["block_rows", "first_bad", "scan_blocks"]
+def first_bad_of(bad: Sequence[Any], outputs: Sequence[Any]) -> int:
+    """The first of all rows that is bad, by those of stretches, whose outputs have their rows."""
+    begin = 0
+    for first, output in zip(bad, outputs, strict=True):
+        if first < len(output):
+            return begin + int(first)
+        begin += len(output)
+    return begin
+
+
+__all__ = ["block_rows", "first_bad", "first_bad_of", "on_all_cores", "scan_blocks"]

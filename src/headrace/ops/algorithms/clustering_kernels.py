@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from headrace.ops.algorithms.blocks import first_bad, scan_blocks
+from headrace.ops.algorithms.blocks import first_bad, first_bad_of, on_all_cores, scan_blocks
 from headrace.ops.core import checks
 
 #: Rows of which one weight is kept when a row is drawn.
@@ -35,9 +36,9 @@ def require_centers(points: Any, centers: Any, wanted: int) -> None:
         raise checks.invalid(f"points have {points.shape[1]} dims, but centers {centers.shape[1]}")
 
 
-def _finite_centers(centers: Any) -> None:
-    ok = jnp.isfinite(centers).all(1)
-    checks.require(ok.all(), "centers[{0}] has a number that is not finite", jnp.argmin(ok))
+def _finite_centers(xp: Any, centers: Any) -> None:
+    ok = xp.isfinite(centers).all(1)
+    checks.require(ok.all(), "centers[{0}] has a number that is not finite", xp.argmin(ok))
 
 
 def _finite_rows(bad: Any, rows: int) -> None:
@@ -63,17 +64,36 @@ def _least(values: Any) -> tuple[Any, Any]:
 
 
 def nearest_centers(points: Any, centers: Any, *, num_clusters: int) -> tuple[Any, ...]:
-    """One pass of Lloyd's algorithm, in blocks of rows.
+    """One pass of Lloyd's algorithm, in blocks of rows."""
+    require_centers(points, centers, num_clusters)
+    _finite_centers(jnp, centers)
+    *found, bad = _lloyd_pass(points, centers)
+    _finite_rows(bad, points.shape[0])
+    return tuple(found)
+
+
+def nearest_centers_on_cpu(points: Any, centers: Any, *, num_clusters: int) -> tuple[Any, ...]:
+    """The same on NumPy arrays and all cores."""
+    require_centers(points, centers, num_clusters)
+    _finite_centers(np, centers)
+    owners, distances, moves, counts, bad = zip(
+        *on_all_cores(_compiled_pass, points, centers), strict=True
+    )
+    _finite_rows(first_bad_of(bad, owners), points.shape[0])
+    return np.concatenate(owners), np.concatenate(distances), sum(moves), sum(counts)
+
+
+def _lloyd_pass(points: Any, centers: Any) -> tuple[Any, ...]:
+    """Owners and distances of points, what moves centres, and the first row that is bad.
 
     Distances are ``|x|^2 - 2 x.c + |c|^2`` about the mean of the centres, so that what all points
     have in common does not cost their last digits.
     """
-    require_centers(points, centers, num_clusters)
-    _finite_centers(centers)
     rows, (clusters, dims) = points.shape[0], centers.shape
     if rows == 0:
         empty = jnp.zeros([0], jnp.int64), jnp.zeros([0], points.dtype)
-        return (*empty, jnp.zeros_like(centers), jnp.zeros([clusters], jnp.int64))
+        nothing = jnp.zeros_like(centers), jnp.zeros([clusters], jnp.int64)
+        return (*empty, *nothing, jnp.int32(0))
     middle = centers.mean(0)
     near = centers - middle
     lengths = (near * near).sum(1)
@@ -94,21 +114,50 @@ def nearest_centers(points: Any, centers: Any, *, num_clusters: int) -> tuple[An
 
     start = jnp.zeros_like(centers), jnp.zeros([clusters], jnp.int64), jnp.int32(rows)
     (sums, counts, bad), (owner, distance) = scan_blocks(body, start, points, max(clusters, dims))
-    _finite_rows(bad, rows)
     moves = sums - counts[:, None].astype(points.dtype) * near
-    return owner, distance, moves, counts
+    return owner, distance, moves, counts, bad
+
+
+_compiled_pass = jax.jit(_lloyd_pass)
 
 
 def nearest_neighbors(points: Any, centers: Any, k: Any) -> tuple[Any, Any]:
     """The k nearest centres of each point, the nearest first, with squared distances."""
     require_centers(points, centers, -1)
-    _finite_centers(centers)
-    count = min(int(k), centers.shape[0])
+    _finite_centers(jnp, centers)
+    place, distance, bad = _neighbors(points, centers, _count(k, centers))
+    _finite_rows(bad, points.shape[0])
+    return place, distance
+
+
+def nearest_neighbors_on_cpu(points: Any, centers: Any, k: Any) -> tuple[Any, Any]:
+    """The same on NumPy arrays and all cores."""
+    require_centers(points, centers, -1)
+    _finite_centers(np, centers)
+    program = _compiled_neighbors(_count(k, centers))
+    places, distances, bad = zip(*on_all_cores(program, points, centers), strict=True)
+    _finite_rows(first_bad_of(bad, places), points.shape[0])
+    return np.concatenate(places), np.concatenate(distances)
+
+
+@functools.cache
+def _compiled_neighbors(count: int) -> Any:
+    return jax.jit(functools.partial(_neighbors, count=count))
+
+
+def _count(k: Any, centers: Any) -> int:
+    count: int = min(int(k), centers.shape[0])
     if count < 1:
         raise checks.invalid(f"k must be at least 1, not {int(k)}")
+    return count
+
+
+def _neighbors(points: Any, centers: Any, count: int) -> tuple[Any, Any, Any]:
+    """The nearest ``count`` centres, squared distances, and the first row that is bad."""
     rows = points.shape[0]
     if rows == 0:
-        return jnp.zeros([0, count], jnp.int64), jnp.zeros([0, count], points.dtype)
+        nothing = jnp.zeros([0, count], jnp.int64), jnp.zeros([0, count], points.dtype)
+        return (*nothing, jnp.int32(0))
     middle = centers.mean(0)
     near = centers - middle
     lengths = (near * near).sum(1)
@@ -127,8 +176,7 @@ def nearest_neighbors(points: Any, centers: Any, k: Any) -> tuple[Any, Any]:
 
     width = max(centers.shape)
     bad, (place, distance) = scan_blocks(body, jnp.int32(rows), points, width)
-    _finite_rows(bad, rows)
-    return place, distance
+    return place, distance, bad
 
 
 def _draw(weights: Any, totals: Any, uniform: Any) -> Any:
@@ -223,4 +271,12 @@ def chain(distances: Any, seed: Any) -> Any:
     return at
 
 
-__all__ = ["chain", "nearest_centers", "nearest_neighbors", "plus_plus", "require_centers"]
+__all__ = [
+    "chain",
+    "nearest_centers",
+    "nearest_centers_on_cpu",
+    "nearest_neighbors",
+    "nearest_neighbors_on_cpu",
+    "plus_plus",
+    "require_centers",
+]

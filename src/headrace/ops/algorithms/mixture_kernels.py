@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+import jax
+import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from headrace.ops.algorithms.blocks import first_bad, scan_blocks
+from headrace.ops.algorithms.blocks import first_bad, first_bad_of, on_all_cores, scan_blocks
 from headrace.ops.core import checks
 
 
@@ -30,8 +33,8 @@ def _require(points: Any, weights: Any, means: Any, covariances: Any) -> None:
         )
 
 
-def _whitening(covariances: Any) -> tuple[Any, Any]:
-    """What makes differences white, and the logarithm of what it does to volumes."""
+def _whitening(covariances: Any) -> tuple[Any, Any, Any]:
+    """What makes differences white, the logarithm of what it does to volumes, and if it exists."""
     if covariances.ndim == 2:
         ok = (covariances > 0).all(1)
         whitening = 1 / jnp.sqrt(covariances)
@@ -42,25 +45,51 @@ def _whitening(covariances: Any) -> tuple[Any, Any]:
         whitening = lax.linalg.triangular_solve(factor, one, left_side=True, lower=True)
         logs = jnp.log(jnp.diagonal(whitening, axis1=1, axis2=2)).sum(1)
         ok = jnp.isfinite(whitening).all((1, 2))
-    ok &= jnp.isfinite(logs)
+    return whitening, logs, ok & jnp.isfinite(logs)
+
+
+def _require_found(found: Sequence[Any], bad: Any, positive: Any) -> None:
+    """What can only be said of numbers: that covariances are possible, and so all points."""
+    xp: Any = np if isinstance(positive, np.ndarray) else jnp
     checks.require(
-        ok.all(),
+        positive.all(),
         "the covariance of cluster {0} is not positive definite: scale the features alike, leave "
         "out those that follow from others, or take fewer clusters",
-        jnp.argmin(ok),
+        xp.argmin(positive),
     )
-    return whitening, logs
+    checks.require(
+        bad >= len(found[0]),
+        "points[{0}] has no probability: it holds NaN or infinity, or is too far from all clusters",
+        bad,
+    )
 
 
 def expectation(points: Any, weights: Any, means: Any, covariances: Any) -> tuple[Any, ...]:
-    """Responsibilities of the clusters for the points, and their sums, in blocks of rows.
+    """Responsibilities of the clusters for the points, and their sums, in blocks of rows."""
+    _require(points, weights, means, covariances)
+    *found, bad, positive = _pass(points, weights, means, covariances)
+    _require_found(found, bad, positive)
+    return tuple(found)
+
+
+def expectation_on_cpu(points: Any, weights: Any, means: Any, covariances: Any) -> tuple[Any, ...]:
+    """The same on NumPy arrays and all cores."""
+    _require(points, weights, means, covariances)
+    parts = on_all_cores(_compiled_pass, points, weights, means, covariances)
+    places, logs, *sums, bad, positive = zip(*parts, strict=True)
+    found = np.concatenate(places), np.concatenate(logs), *map(sum, sums)
+    _require_found(found, first_bad_of(bad, places), positive[0])
+    return found
+
+
+def _pass(points: Any, weights: Any, means: Any, covariances: Any) -> tuple[Any, ...]:
+    """What is found, the first row that is bad, and which covariances are possible.
 
     Sums are of differences from the present means, so that they keep their digits.
     """
-    _require(points, weights, means, covariances)
     rows, (clusters, dims) = points.shape[0], means.shape
     full = covariances.ndim == 3
-    whitening, logs = _whitening(covariances)
+    whitening, logs, positive = _whitening(covariances)
     middle = means.mean(0)
     near = means - middle
     # White means, so that the points are made white by one product for all clusters.
@@ -101,15 +130,12 @@ def expectation(points: Any, weights: Any, means: Any, covariances: Any) -> tupl
     start = zero(weights), zero(means), zero(covariances), jnp.int32(rows)
     if rows == 0:
         nothing = jnp.zeros([0], jnp.int64), jnp.zeros([0], points.dtype)
-        return (*nothing, *start[:3])
+        return (*nothing, *start, positive)
     carry, found = scan_blocks(body, start, points, clusters * dims)
-    mass, moves, spreads, bad = carry
-    checks.require(
-        bad >= rows,
-        "points[{0}] has no probability: it holds NaN or infinity, or is too far from all clusters",
-        bad,
-    )
-    return (*found, mass, moves, spreads)
+    return (*found, *carry, positive)
 
 
-__all__ = ["expectation"]
+_compiled_pass = jax.jit(_pass)
+
+
+__all__ = ["expectation", "expectation_on_cpu"]

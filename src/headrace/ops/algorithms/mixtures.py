@@ -7,7 +7,7 @@ Dempster, Laird and Rubin, "Maximum likelihood from incomplete data via the EM a
 from __future__ import annotations
 
 from headrace.graph.tensor import Dims, Operation
-from headrace.ops.algorithms.mixture_kernels import expectation
+from headrace.ops.algorithms.mixture_kernels import expectation, expectation_on_cpu
 from headrace.ops.core import requirements
 from headrace.ops.core.registry import CHECKS, define_op
 from headrace.ops.core.traits import Traits
@@ -27,6 +27,8 @@ define_op(
     attrs="T: {float32, float64}",
     shape=_shape,
     kernel=expectation,
+    interpret=expectation_on_cpu,
+    interpret_from=0,
     effects=CHECKS,
     requires=[requirements.rank(2, 0, 2), requirements.rank(1, 1)],
     traits=Traits(only_here="TensorFlow has several ops that do this one after the other"),

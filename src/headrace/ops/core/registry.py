@@ -240,7 +240,7 @@ class OpDef:
     cost: Callable[[Operation], float] | None = None
     shape_only: bool = False
     #: With so many elements of output, a CPU makes them faster by ``interpret``, on all cores, than
-    #: in a program, on one.
+    #: in a program, on one. An unknown size counts as 0.
     interpret_from: int | None = None
     traits: Traits = PLAIN
     #: The kind of resource whose handle this op makes ("variable", "queue" ...).
