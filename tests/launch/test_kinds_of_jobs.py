@@ -101,6 +101,50 @@ def test_workers_come_and_go_as_the_cluster_is_resized(launch):
         assert words in errors
 
 
+ALL_REDUCE = """
+import json, os, sys
+from pathlib import Path
+import headrace as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(tf.train.ClusterSpec(config["cluster"]), job, index)
+if job == "ps":
+    server.join()
+    sys.exit()
+print("process", os.getpid())
+if Path(f"seen-{index}").exists():
+    open("others-are-done").read()  # until somebody has written
+Path(f"seen-{index}").touch()
+with tf.device(f"/job:worker/task:{index}"):
+    w = tf.get_variable("w", initializer=tf.zeros([10]))
+    step = tf.train.get_or_create_global_step()
+    optimizer = tf.train.AllReduceOptimizer(tf.train.GradientDescentOptimizer(0.01), 2)
+    train = optimizer.minimize(tf.reduce_sum(tf.square(w - 1.0)), step)
+hooks = [optimizer.make_session_run_hook(index == 0)]
+with tf.train.MonitoredTrainingSession(server.target, is_chief=True, hooks=hooks) as session:
+    while not session.should_stop():
+        session.run(train)
+        print("a step", flush=True)
+        if Path("enough").exists():
+            break
+"""
+
+
+def test_a_worker_that_comes_back_to_a_group_whose_members_have_ended(launch, tmp_path):
+    os.mkfifo(tmp_path / "others-are-done")
+    run = launch(ALL_REDUCE, "--ps", "1", "--workers", "2", "script.py")
+    eventually(lambda: all("a step" in run.log(f"worker/{i}") for i in (0, 1)))
+    os.kill(int(run.log("worker/1").split("process ")[1].split()[0]), signal.SIGKILL)
+    (tmp_path / "enough").touch()
+    notes = tmp_path / "headrace-launch" / "launcher.log"
+    eventually(lambda: "worker/0 is done" in notes.read_text())
+    (tmp_path / "others-are-done").write_text("now")
+    status, output, errors = run.end()
+    assert status == 0, output + errors
+    assert "worker/1 was started again, and waits for those that have ended" in errors
+
+
 def _are_copied(address):
     """Whether each server's variables have a copy that is complete."""
     copies = [task.copy for task in admin.status(address) if "/job:ps/" in task.task]

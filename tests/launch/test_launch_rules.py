@@ -150,6 +150,44 @@ def test_a_worker_that_is_lost_shows_in_the_status_of_those_that_went_on():
     assert (run.rules.is_over, run.rules.exit_status) == (True, 137)
 
 
+def test_who_comes_back_when_the_others_have_ended_waits_for_nobody():
+    run = Run(ps=1, workers=3)
+    first, last = TaskId("worker", 0), TaskId("worker", 2)
+
+    def waits(task, after):
+        run.now += after
+        run.take(run.rules.waiting({task: run.now}, run.now))
+        return run.signals
+
+    run.ends("worker/2", -9)
+    assert run.waits() == ["worker/2"]
+    run.ends("worker/1")
+    assert waits(last, 1.0) == []  # worker/0 may be about to take it in
+    run.ends("worker/0")
+    began = run.rules.tasks[last].began
+    run.take(run.rules.waiting({last: began}, run.now))
+    assert run.signals == []  # that was the process before
+    assert waits(first, 1.0) == []
+    assert waits(last, 1.0) == [("worker/2", TERM)]
+    assert run.said == [
+        "worker/2 was started again, and waits for those that have ended: they are done"
+    ]
+    assert waits(last, 1.0) == []
+    run.waits()
+    assert run.signals == [("worker/2", KILL)]
+    run.ends("worker/2", -9, after=0.1)
+    assert run.signals == [("ps/0", TERM)]
+    run.ends("ps/0")
+    assert (run.rules.is_over, run.rules.exit_status) == (True, 0)
+
+
+def test_who_was_never_killed_may_wait_for_ever():
+    run = Run(ps=1, workers=2)
+    run.ends("worker/0")
+    run.take(run.rules.waiting({TaskId("worker", 1): run.now}, run.now))
+    assert run.signals == []
+
+
 def test_ctrl_c_asks_and_the_second_one_kills():
     run = Run(ps=1)
     run.take(run.rules.stop(signal.SIGINT, 1.0))

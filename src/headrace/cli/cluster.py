@@ -194,6 +194,8 @@ def _work(title: str, tasks: list[Any]) -> Table:
             table.add_row(
                 short(task.task), f"step {step.step:016x}", waiting, "", f"{step.seconds:.1f}"
             )
+        for group in task.awaited_groups:
+            table.add_row(short(task.task), "all-reduce", group, "", "")
     return table
 
 

@@ -113,6 +113,7 @@ class Launcher:
                 if self._watch.rounds != self._seen_rounds:
                     self._seen_rounds = self._watch.rounds
                     self._do(self._rules.size(self._watch.size, now))
+                    self._do(self._rules.waiting(self._watch.waiting(), now))
                 self._do(self._rules.tick(now))
                 self._display.refresh()
                 if now - self._beat > _BEAT:

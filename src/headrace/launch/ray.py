@@ -183,7 +183,7 @@ class _Driver:
             if others and self._runners[first].address:
                 address = self._runners[first].address
                 self._display.say(f"{first} is at {address}, for `headrace status`")
-            if self._job.elastic:
+            if self._job.ps:
                 self._watch.start()
                 stack.callback(self._watch.stop)
             self._loop()
@@ -281,6 +281,7 @@ class _Driver:
             if self._watch.rounds != rounds:
                 rounds = self._watch.rounds
                 self._do(self.supervisor.size(self._watch.size, now))
+                self._do(self.supervisor.waiting(self._watch.waiting(), now))
             self._place_again()
             self._do(self.supervisor.tick(now))
 

@@ -11,6 +11,8 @@ Events come in with the time, in seconds; instructions go out.
   do so again: all are ended.
 - Workers without servers (all-reduce) go on without one that has failed, which cannot come back
   among them. When none is left all are started again.
+- A worker that was started again, and waits for a group of all-reduce whose members have all ended
+  with 0, is not needed any more: it is asked to end, and done.
 
 The exit status is the worst of the tasks; a signal counts 128 and its number.
 """
@@ -18,7 +20,7 @@ The exit status is the worst of the tasks; a signal counts 128 and its number.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -159,7 +161,9 @@ class LaunchRules:
         self._ordered: int | None = None
         self._is_stopping = False
         self._evaluator_until: float | None = None
-        self._kill_at: float | None = None
+        self._kill_at: dict[TaskId, float] = {}
+        #: Workers that are asked to end since the others have done the work.
+        self._spare: set[TaskId] = set()
         #: Workers that have ended with 0, of which is not known yet whether they were to leave.
         self._asked: dict[TaskId, float] = {}
         #: How many of a job were wanted, and are not started.
@@ -190,7 +194,8 @@ class LaunchRules:
     def next_time(self) -> float | None:
         """When `tick` has something to do, if nothing else happens."""
         times = [t.due for t in self._of(State.WAITING)] if not self._is_stopping else []
-        times += [t for t in (self._kill_at, self._evaluator_until) if t is not None]
+        times += self._kill_at.values()
+        times += [] if self._evaluator_until is None else [self._evaluator_until]
         return min(times, default=None)
 
     def contact(self) -> TaskId:
@@ -206,11 +211,11 @@ class LaunchRules:
     def tick(self, now: float) -> list[Instruction]:
         """Time has passed; also the first event of a launch."""
         done: list[Instruction] = []
-        if self._kill_at is not None and now >= self._kill_at:
-            self._kill_at = None
-            late = self._of(State.RUNNING)
-            done += [Say(f"{t.task} does not end and is killed", True) for t in late]
-            done += [SignalTask(t.task, signal.SIGKILL) for t in late]
+        late = [task for task, end in self._kill_at.items() if now >= end]
+        for task in late:
+            del self._kill_at[task]
+        done += [Say(f"{task} does not end and is killed", True) for task in late]
+        done += [SignalTask(task, signal.SIGKILL) for task in late]
         if self._evaluator_until is not None and now >= self._evaluator_until:
             seconds = self._timing.evaluator
             done.append(Say(f"the evaluator has not ended {seconds:.0f} s after the training"))
@@ -227,6 +232,10 @@ class LaunchRules:
         """The process of a task has ended."""
         life = self.tasks[task]
         life.status = status
+        self._kill_at.pop(task, None)
+        if task in self._spare:
+            life.state = State.DONE
+            return [] if self._is_stopping else self._finished(now)
         if self._is_stopping:
             life.state = State.DONE if status == 0 else State.ENDED
             return []
@@ -261,10 +270,29 @@ class LaunchRules:
             return done
         return [*done, *self._grow(found, now)]
 
+    def waiting(self, since: Mapping[TaskId, float], now: float) -> list[Instruction]:
+        """These tasks waited for a group of all-reduce, at these times.
+
+        A group whose other members have ended with 0 is never complete. Who was not there from the
+        beginning on may wait for tasks that are just being started, so only these times count.
+        """
+        left = self._trainers(State.RUNNING, State.WAITING)
+        in_vain = [t for t in left if t.starts > 1 and since.get(t.task, 0.0) > t.began]
+        if self._is_stopping or self._asked or not self._has_ended() or in_vain != left:
+            return []
+        done: list[Instruction] = []
+        for life in in_vain:
+            if life.task not in self._spare:
+                self._spare.add(life.task)
+                self._kill_at[life.task] = now + self._timing.end
+                text = "was started again, and waits for those that have ended: they are done"
+                done += [Say(f"{life.task} {text}"), SignalTask(life.task, signal.SIGTERM)]
+        return done
+
     def stop(self, number: int, now: float) -> list[Instruction]:
         """Somebody wants the launch to end, by a signal; the second time at once."""
         if self._ordered is not None:
-            self._kill_at = None
+            self._kill_at = {}
             return [SignalTask(t.task, signal.SIGKILL) for t in self._of(State.RUNNING)]
         self._ordered = exit_status(-number)
         return self._stop(now)
@@ -345,7 +373,7 @@ class LaunchRules:
     def _stop(self, now: float) -> list[Instruction]:
         """Ask all that run to end."""
         self._is_stopping, self._evaluator_until = True, None
-        self._kill_at = now + self._timing.end
+        self._kill_at = {t.task: now + self._timing.end for t in self._of(State.RUNNING)}
         for life in self._of(State.WAITING):
             life.state = State.ENDED
         return [SignalTask(t.task, signal.SIGTERM) for t in self._of(State.RUNNING)]

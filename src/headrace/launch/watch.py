@@ -22,11 +22,13 @@ class Reading:
     Attributes:
         steps: that clients of this task have run, or parts of steps for a server.
         time: of the reading, in seconds; memory: in bytes.
+        awaits_group: whether a step waits until a group of all-reduce is complete.
     """
 
     steps: int
     time: float
     memory: int
+    awaits_group: bool = False
 
 
 class ClusterWatch:
@@ -69,6 +71,11 @@ class ClusterWatch:
             return None
         return (last.steps - before.steps) / (last.time - before.time)
 
+    def waiting(self) -> dict[TaskId, float]:
+        """The tasks that waited for a group of all-reduce when they were read last: when."""
+        last = ((task, reading) for task, (reading, _) in list(self.readings.items()))
+        return {task: reading.time for task, reading in last if reading.awaits_group}
+
     def _run(self) -> None:
         # Tasks are starting meanwhile, and need the processors more.
         while not self._stopped.wait(_PERIOD):
@@ -97,7 +104,8 @@ class ClusterWatch:
             if status.problem:
                 continue
             sessions = sum(s.steps for s in status.sessions)
-            reading = Reading(sessions or status.steps_run, now, status.memory_bytes)
+            waits = bool(status.awaited_groups)
+            reading = Reading(sessions or status.steps_run, now, status.memory_bytes, waits)
             last = self.readings.get(task)
             is_same = last is not None and self._starts.get(task) == status.incarnation
             self._starts[task] = status.incarnation

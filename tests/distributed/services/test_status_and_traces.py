@@ -115,6 +115,30 @@ def test_status_of_all_tasks(cluster, either):
     assert not worker.steps
 
 
+def test_who_waits_for_a_group_of_all_reduce(cluster):
+    c = cluster(worker=2)
+
+    def member(index):
+        with (
+            tf.Graph().as_default(),
+            tf.device(f"/job:worker/task:{index}"),
+            tf.Session(c.target("worker", index)) as session,
+        ):
+            totals.append(session.run(tf.collective.all_reduce(tf.ones([]), 2, 5, 1)))
+
+    totals = []
+    first = threading.Thread(target=member, args=(0,))
+    first.start()
+    address = c.spec.task_address("worker", 0)
+    assert eventually(lambda: admin.status(address, cluster=False)[0].awaited_groups)
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["status", address])
+    assert f"group 5: 1 of 2 members are here: {WORKER}" in result.output
+    member(1)
+    first.join(20)
+    assert totals == [2.0, 2.0]
+    assert not [list(t.awaited_groups) for t in admin.status(address) if t.awaited_groups]
+
+
 def test_a_stuck_step_is_shown_with_where_it_waits(cluster, either):
     """All tasks answer; one waits for an element, the others for what it sends."""
     c = cluster(ps=1, worker=1)

@@ -287,6 +287,15 @@ class TaskCollectives:
             self._tell(actions)
         self._do(actions)
 
+    def awaited(self) -> list[str]:
+        """The groups that steps of this task wait for: who is missing."""
+        with self._changed:
+            return [
+                f"group {parts_of(g.key)[0]}: {g.awaited}"
+                for g in self.groups.groups.values()
+                if g.awaited
+            ]
+
     def close(self) -> None:
         """Nothing more is sent; all that wait are cancelled."""
         self._rendezvous.close()

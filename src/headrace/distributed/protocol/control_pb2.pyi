@@ -234,7 +234,7 @@ class SessionStatus(_message.Message):
     def __init__(self, session: _Optional[int] = ..., client: _Optional[str] = ..., steps: _Optional[int] = ..., plans: _Optional[int] = ...) -> None: ...
 
 class TaskStatus(_message.Message):
-    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy", "membership", "steps_ended", "steps_failed", "step_seconds", "cpu_seconds", "epoch", "metrics_address", "steps_given_up", "loop_steps", "loop_seconds")
+    __slots__ = ("task", "address", "problem", "incarnation", "uptime_seconds", "memory_bytes", "sessions", "steps", "variables", "links", "steps_run", "package_version", "parts", "threads", "copy", "membership", "steps_ended", "steps_failed", "step_seconds", "cpu_seconds", "epoch", "metrics_address", "steps_given_up", "loop_steps", "loop_seconds", "awaited_groups")
     TASK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -260,6 +260,7 @@ class TaskStatus(_message.Message):
     STEPS_GIVEN_UP_FIELD_NUMBER: _ClassVar[int]
     LOOP_STEPS_FIELD_NUMBER: _ClassVar[int]
     LOOP_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    AWAITED_GROUPS_FIELD_NUMBER: _ClassVar[int]
     task: str
     address: str
     problem: str
@@ -285,7 +286,8 @@ class TaskStatus(_message.Message):
     steps_given_up: int
     loop_steps: int
     loop_seconds: float
-    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ..., membership: _Optional[str] = ..., steps_ended: _Optional[int] = ..., steps_failed: _Optional[int] = ..., step_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., epoch: _Optional[int] = ..., metrics_address: _Optional[str] = ..., steps_given_up: _Optional[int] = ..., loop_steps: _Optional[int] = ..., loop_seconds: _Optional[float] = ...) -> None: ...
+    awaited_groups: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[str] = ..., address: _Optional[str] = ..., problem: _Optional[str] = ..., incarnation: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., sessions: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., variables: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[LinkStatus, _Mapping]]] = ..., steps_run: _Optional[int] = ..., package_version: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PartStatus, _Mapping]]] = ..., threads: _Optional[_Iterable[_Union[ThreadStatus, _Mapping]]] = ..., copy: _Optional[str] = ..., membership: _Optional[str] = ..., steps_ended: _Optional[int] = ..., steps_failed: _Optional[int] = ..., step_seconds: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., epoch: _Optional[int] = ..., metrics_address: _Optional[str] = ..., steps_given_up: _Optional[int] = ..., loop_steps: _Optional[int] = ..., loop_seconds: _Optional[float] = ..., awaited_groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
     __slots__ = ("tasks",)

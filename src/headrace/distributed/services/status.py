@@ -49,6 +49,7 @@ def task_status(server: Serving, parts: bool = False, stacks: bool = False) -> p
         metrics_address=server.metrics_address,
         package_version=metadata.version("headrace"),
         membership=_membership(server),
+        awaited_groups=task.collectives.awaited(),
         copy=server.standbys.copy_stage if server.standbys is not None else "",
     )
     for session in task.master.sessions():
