@@ -38,8 +38,8 @@ def trace_command(address: str, out: Path | None, logdir: str | None, timeout: f
 
     from headrace.errors import OpError
     from headrace.operations.profile_page import write_profile
-    from headrace.operations.task_trace import chrome_trace, task_slices
     from headrace.operations.traces import next_step
+    from headrace.session.step_trace import chrome_trace, task_slices
 
     if out is None and logdir is None:
         raise click.UsageError("Say where the trace goes: --out FILE, --logdir DIR or both.")

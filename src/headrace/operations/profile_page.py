@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.files import system
-from headrace.operations.task_trace import TaskSlice, rows, transfers
 from headrace.operations.xplane_pb2 import XSpace
+from headrace.session.step_trace import TaskSlice, rows, transfers
 
 __all__ = ["write_profile", "xspace"]
 

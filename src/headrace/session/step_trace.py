@@ -8,14 +8,19 @@ Recv. The slice of a Recv is the wait for it, from the begin of the step.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.session.timeline import slice_of
 from headrace.structured_logs import short_task
 
 __all__ = ["TaskSlice", "chrome_trace", "rows", "task_slices", "transfers"]
+
+#: "name = type(detail)"
+_LABEL = re.compile(r"(?P<name>.*) = (?P<type>\w+)\((?P<detail>.*)\)", re.DOTALL)
+#: What the detail of a Send or Recv says.
+_TRANSFER = re.compile(r"(?P<bytes>\d+) bytes (?P<way>to|from) (?P<peer>.+)")
 
 
 @dataclass(frozen=True)
@@ -23,13 +28,15 @@ class TaskSlice:
     """What one task did for a while.
 
     Attributes:
-        task: as ``ps/0``; row: a device or a direction of a link.
+        task: as ``ps/0``; device: as ``CPU:0``; row: the device or a direction of a link.
         name: the type of the operation; label: its name, or that of a region.
         start: microseconds since the epoch, by the clock of the master; duration: microseconds.
         source, destination, bytes: of a transfer; "" and 0 for the rest.
+        takes: the labels of what made the values that it took; made: bytes of what it put out.
     """
 
     task: str
+    device: str
     row: str
     name: str
     label: str
@@ -38,6 +45,8 @@ class TaskSlice:
     source: str = ""
     destination: str = ""
     bytes: int = 0
+    takes: tuple[str, ...] = ()
+    made: int = 0
 
     @property
     def end(self) -> int:
@@ -49,33 +58,46 @@ class TaskSlice:
         """Whether it sends or receives."""
         return bool(self.source)
 
+    @property
+    def title(self) -> str:
+        """What is shown: operations by their type, as TensorFlow's timelines have them."""
+        return self.label if self.is_transfer or self.name in ("", "Region") else self.name
+
 
 def task_slices(step_stats: Any) -> list[TaskSlice]:
     """All slices of a StepStats message, by task, row and time."""
     found = []
     for device in step_stats.dev_stats:
         name, _, where = device.device.partition("/device:")
-        for node in device.node_stats:
-            found.append(_task_slice(slice_of(node, 0, device.device), short_task(name), where))
+        task = short_task(name)
+        found += [_slice_of(node, task, where or "host") for node in device.node_stats]
     return sorted(found, key=lambda s: (s.task, s.row, s.start, -s.duration))
 
 
-def _task_slice(made: dict[str, Any], task: str, where: str) -> TaskSlice:
-    args = made["args"]
-    source, destination = (short_task(args.get(e, "")) for e in ("source", "destination"))
-    row = where or "host"
-    if source:
-        row = f"to {destination}" if made["name"] == "Send" else f"from {source}"
+def _slice_of(node: Any, task: str, device: str) -> TaskSlice:
+    """What a NodeExecStats message tells."""
+    label = _LABEL.fullmatch(node.timeline_label)
+    detail = label["detail"] if label else ""
+    transfer = _TRANSFER.fullmatch(detail)
+    row, source, destination = device, "", ""
+    if transfer is not None:
+        peer = short_task(transfer["peer"])
+        sends = transfer["way"] == "to"
+        row = f"{transfer['way']} {peer}"
+        source, destination = (task, peer) if sends else (peer, task)
     return TaskSlice(
         task,
+        device,
         row,
-        made["name"],
-        args["name"],
-        made["ts"],
-        made["dur"],
+        label["type"] if label else "",
+        node.node_name,
+        node.all_start_micros,
+        max(1, node.all_end_rel_micros),
         source,
         destination,
-        args.get("bytes", 0),
+        int(transfer["bytes"]) if transfer is not None else 0,
+        tuple(detail.split(", ")) if detail and transfer is None else (),
+        sum(m.total_bytes for m in node.memory),
     )
 
 
@@ -98,12 +120,24 @@ def rows(slices: Sequence[TaskSlice]) -> Iterator[tuple[str, str, list[TaskSlice
             yield task, name if number == 1 else f"{name} ({number})", line
 
 
-def chrome_trace(slices: Sequence[TaskSlice], clocks: Mapping[str, float] | None = None) -> str:
+def chrome_trace(
+    slices: Sequence[TaskSlice],
+    clocks: Mapping[str, float] | None = None,
+    *,
+    arrows: bool = True,
+    dataflow: bool = False,
+    memory: bool = False,
+) -> str:
     """The trace as JSON text.
 
     Args:
         slices: of `task_slices`.
         clocks: by how many seconds the clocks of tasks were set right, to be told beside.
+        arrows: whether to join the ends of transfers.
+        dataflow: whether to join what made a value with what took it.
+        memory: whether to count, for each device, the bytes of the values that lie between regions
+            and operations: from the end of what made a value to the end of the last that took it.
+            What a program needs within itself, and variables, are not in it.
     """
     tasks = sorted({one.task for one in slices})
     pids = {task: number for number, task in enumerate(tasks, 1)}
@@ -121,7 +155,25 @@ def chrome_trace(slices: Sequence[TaskSlice], clocks: Mapping[str, float] | None
         for one in line:
             places[one] = pids[task], tid
             events.append(_event(one, pids[task], tid, begin))
-    events += _arrows(slices, places, begin)
+    joined: list[tuple[str, TaskSlice, TaskSlice, float]]
+    joined = [("transfer", send, recv, send.start) for send, recv in transfers(slices) if arrows]
+    if dataflow:
+        joined += [("data flow", maker, taker, maker.end - 0.5) for maker, taker in _makers(slices)]
+    for number, (kind, source, target, left) in enumerate(joined, 1):
+        # Within the slices: an arrow at the very end of one would belong to none.
+        came = target.end - 0.5 if kind == "transfer" else target.start
+        common = {"cat": kind, "name": kind, "id": number}
+        for phase, one, at in (("s", source, left), ("f", target, came)):
+            pid, tid = places[one]
+            more = {"bp": "e"} if phase == "f" else {}
+            events.append(common | more | {"ph": phase, "pid": pid, "tid": tid, "ts": at - begin})
+    if memory:
+        for task, device in sorted({(one.task, one.device) for one in slices}):
+            of_device = [s for s in slices if (s.task, s.device) == (task, device)]
+            for at, live in _live_bytes(of_device):
+                common = {"ph": "C", "cat": "memory", "name": f"bytes on {device}"}
+                place = {"pid": pids[task], "ts": at - begin, "args": {"bytes": live}}
+                events.append(common | place)
     about = {
         "began": begin / 1e6,
         "clocks": {short_task(task): ahead for task, ahead in (clocks or {}).items()},
@@ -134,13 +186,13 @@ def _about(pid: int, tid: int, what: str, **args: Any) -> dict[str, Any]:
 
 
 def _event(one: TaskSlice, pid: int, tid: int, begin: int) -> dict[str, Any]:
-    args: dict[str, Any] = {"op": one.name}
+    args: dict[str, Any] = {"name": one.label, "op": one.name}
     if one.is_transfer:
         args |= {"bytes": one.bytes, "source": one.source, "destination": one.destination}
     return {
         "ph": "X",
         "cat": "transfer" if one.is_transfer else "op",
-        "name": one.label,
+        "name": one.title,
         "pid": pid,
         "tid": tid,
         "ts": one.start - begin,
@@ -159,13 +211,30 @@ def transfers(slices: Sequence[TaskSlice]) -> list[tuple[TaskSlice, TaskSlice]]:
     return [(both["Send"], both["Recv"]) for both in ends.values() if len(both) == 2]
 
 
-def _arrows(
-    slices: Sequence[TaskSlice], places: Mapping[TaskSlice, tuple[int, int]], begin: int
-) -> Iterator[dict[str, Any]]:
-    for number, (send, recv) in enumerate(transfers(slices), 1):
-        common = {"cat": "transfer", "name": "tensors", "id": number}
-        # Within the slices: an arrow at the very end of one would belong to none.
-        for phase, one, at in (("s", send, send.start), ("f", recv, recv.end - 0.5)):
-            pid, tid = places[one]
-            more = {"bp": "e"} if phase == "f" else {}
-            yield common | more | {"ph": phase, "pid": pid, "tid": tid, "ts": at - begin}
+def _makers(slices: Sequence[TaskSlice]) -> Iterator[tuple[TaskSlice, TaskSlice]]:
+    """Pairs of one task: the first made a value that the second took."""
+    latest: dict[tuple[str, str], TaskSlice] = {}
+    for one in sorted(slices, key=lambda s: s.start):
+        for label in one.takes:
+            if (one.task, label) in latest:
+                yield latest[one.task, label], one
+        if one.name not in ("Compile", "Send"):
+            latest[one.task, one.label] = one
+
+
+def _live_bytes(slices: Sequence[TaskSlice]) -> Iterator[tuple[int, int]]:
+    """When the bytes of values on one device change, and how many they are then."""
+    until: dict[TaskSlice, int] = {}
+    for maker, taker in _makers(slices):
+        until[maker] = max(until.get(maker, 0), taker.end)
+    last = max(one.end for one in slices)
+    changes: dict[int, int] = {}
+    for one in slices:
+        gone = until.get(one, last)
+        changes[one.end] = changes.get(one.end, 0) + one.made
+        changes[gone] = changes.get(gone, 0) - one.made
+    live = 0
+    for at in sorted(changes):
+        live += changes[at]
+        if at < last or live == 0:
+            yield at, live

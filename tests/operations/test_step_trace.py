@@ -16,8 +16,8 @@ from headrace.distributed.services import admin
 from headrace.errors import DeadlineExceededError, FailedPreconditionError
 from headrace.graph.proto import StepStats
 from headrace.operations.profile_page import write_profile, xspace
-from headrace.operations.task_trace import chrome_trace, rows, task_slices, transfers
 from headrace.operations.traces import next_step
+from headrace.session.step_trace import chrome_trace, rows, task_slices, transfers
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 
