@@ -181,6 +181,33 @@ def test_who_comes_back_when_the_others_have_ended_waits_for_nobody():
     assert (run.rules.is_over, run.rules.exit_status) == (True, 0)
 
 
+@pytest.mark.parametrize(("elastic", "seconds", "status"), [((1, 3), 0.0, 0), (None, 60.0, 137)])
+def test_nobody_waits_for_ever_for_room_for_a_worker_when_the_others_have_ended(
+    elastic, seconds, status
+):
+    run = Run(ps=1, workers=2, elastic=elastic)
+    lost = [TaskId("worker", 1)]
+    run.ends("worker/1", -9)
+    assert run.waits() == ["worker/1"]
+    run.take(run.rules.unplaced(lost, run.now))
+    assert run.said == []  # the other one goes on
+    run.ends("worker/0")
+    run.size(2)
+    run.take(run.rules.unplaced(lost, run.now))
+    if seconds:
+        assert run.signals == []
+        run.take(run.rules.unplaced([], run.now + 30.0))  # it had room for a while
+        run.now += 40.0
+        run.take(run.rules.unplaced(lost, run.now))
+        run.take(run.rules.unplaced(lost, run.now + seconds - 1.0))
+        assert run.signals == []
+        run.take(run.rules.unplaced(lost, run.now + seconds))
+    assert run.said == ["there is no room for worker/1, and the others have ended"]
+    assert run.signals == [("ps/0", TERM)]
+    run.ends("ps/0")
+    assert (run.rules.is_over, run.rules.exit_status) == (True, status)
+
+
 def test_who_was_never_killed_may_wait_for_ever():
     run = Run(ps=1, workers=2)
     run.ends("worker/0")

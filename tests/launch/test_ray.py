@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.distributed.services import admin
+from headrace.distributed.services.dialling import release
 from headrace.launch import LaunchJob, Resources
 from headrace.launch.ray import RayError, RayOptions, launch, run
 from headrace.launch.ray_cluster import check_fit, connected
@@ -53,6 +55,16 @@ def test_a_cluster_that_ray_has_noted_and_that_is_gone(tmp_path, monkeypatch):
     with (
         pytest.raises(RayError, match=f"answers at '127.0.0.1:{port}'.*ray_current_cluster"),
         connected(RayOptions(address="auto"), False),
+    ):
+        pass
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["a:1,b:2", "ray://a:1,b:2"])
+def test_several_addresses(address):
+    with (
+        pytest.raises(RayError, match=f"'{address}' names several; a Ray cluster has one address"),
+        connected(RayOptions(address=address), False),
     ):
         pass
 
@@ -137,6 +149,61 @@ def test_the_task_of_a_killed_node_comes_back_on_another(cluster, tmp_path, capf
 
 
 @marked
+def test_workers_come_and_go_with_the_nodes_that_have_room_for_them(cluster, tmp_path, capfd):
+    """A worker more is wanted than there is room for; nodes for it come, and are killed."""
+    two = {job: Resources(cpus=2) for job in ("ps", "worker")}
+    options = RayOptions(log_folder=tmp_path / "logs")
+    go_on, done, said = tmp_path / "go-on", {}, []
+
+    def work():
+        arguments = ("wait", str(tmp_path / "model"), str(go_on))
+        done["status"] = launch(
+            job(*arguments, ps=1, workers=2, elastic=(2, 4), resources=two), options
+        )
+
+    def told(pattern):
+        said.append(capfd.readouterr().err)
+        return re.findall(pattern, "".join(said))
+
+    def starts():
+        return lines(tmp_path, "worker-2", "serving at")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        wait_for(lambda: all(lines(tmp_path, f"worker-{i}", "step ") > 2 for i in (0, 1)), thread)
+        wait_for(lambda: told(r"ps/0 is at (\S+),"), thread)
+        admin.resize(told(r"ps/0 is at (\S+),")[0], {"worker": 3})
+        wait_for(lambda: told("worker/2 is wanted and is started"), thread)
+        assert starts() == 0
+        for round_ in (1, 2):
+            node = cluster.add_node(num_cpus=2, object_store_memory=STORE)
+            before = lines(tmp_path, "worker-2", "step ")
+            wait_for(lambda n=before: lines(tmp_path, "worker-2", "step ") > n + 2, thread)
+            assert starts() == round_
+            cluster.remove_node(node, allow_graceful=False)
+            wait_for(lambda n=round_: len(told("worker/2 has ended")) == n, thread)
+    finally:
+        go_on.touch()
+        thread.join(120)
+    assert done["status"] == 0
+    assert told("there is no room for worker/2, and the others have ended")
+    assert_nothing_is_left(cluster)
+
+
+@marked
+def test_a_node_with_another_release_is_refused(cluster, tmp_path, capfd, monkeypatch):
+    """The launching machine has another one than the nodes, of which there are two kinds then."""
+    monkeypatch.setattr("headrace.launch.ray.release", lambda: "0.0.1")
+    options = RayOptions(log_folder=tmp_path / "logs")
+    assert launch(job("20", str(tmp_path / "model"), ps=1, workers=2), options) == 1
+    text = capfd.readouterr().err
+    assert f"has Headrace {release()} on its node, and this machine 0.0.1: tasks of one" in text
+    assert "Install it on all nodes of the Ray cluster." in text
+    assert_nothing_is_left(cluster)
+
+
+@marked
 def test_a_script_that_fails_is_the_exit_status(cluster, tmp_path):
     script = tmp_path / "fails.py"
     script.write_text("import sys\nprint('about to fail')\nsys.exit(3)\n")
@@ -184,6 +251,19 @@ def test_what_the_cluster_does_not_have_is_refused(cluster):
     assert text.startswith("No node of the Ray cluster has 1 CPU, 4 GPU for worker/0. Its ")
     assert "2 CPU" in text
     assert "--wait SECONDS" in text
+
+
+@marked
+def test_nodes_with_addresses_of_their_own_need_security(cluster, monkeypatch):
+    import ray
+
+    nodes = [
+        {"Alive": True, "NodeManagerAddress": f"192.0.2.{i}", "Resources": {"CPU": 2.0}}
+        for i in (1, 2)
+    ]
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    with pytest.raises(RayError, match=r"The tasks will be on several machines: .*192\.0\.2\.1"):
+        launch(job("1", workers=1), RayOptions())
 
 
 def lines(folder, task, text):

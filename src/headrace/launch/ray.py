@@ -260,7 +260,7 @@ class _Driver:
             self._display.say(f"{task} is at {runner.address} now")
         if self._function is None:
             self._listen(task)
-        if runner.must_start:
+        if runner.must_start and self.supervisor.tasks[task].state is State.RUNNING:
             self._start(task, moved)
         runner.before = runner.address
 
@@ -284,6 +284,8 @@ class _Driver:
                 self._do(self.supervisor.waiting(self._watch.waiting(), now))
             self._place_again()
             self._do(self.supervisor.tick(now))
+            unplaced = [task for task, runner in self._runners.items() if not runner.address]
+            self._do(self.supervisor.unplaced(unplaced, now))
 
     def _hear(self, seconds: float) -> None:
         """Take in what actors have answered."""

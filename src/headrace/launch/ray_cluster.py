@@ -104,6 +104,10 @@ def _probe(address: str) -> None:
     place = address.removeprefix("ray://")
     if place in ("", "auto", "local"):
         return
+    if "," in place:
+        raise RayError(
+            f"--address {address!r} names several; a Ray cluster has one address, that of its head."
+        )
     try:
         host, port = split_address(place)
     except ValueError as error:

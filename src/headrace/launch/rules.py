@@ -54,6 +54,7 @@ class LaunchTiming:
         end: from SIGTERM to SIGKILL.
         evaluator: for the last evaluation.
         answer: of the cluster, whether a worker was to leave.
+        room: for a worker that no machine has room for, when the others have ended.
     """
 
     first_pause: float = 0.5
@@ -63,6 +64,7 @@ class LaunchTiming:
     end: float = 15.0
     evaluator: float = 300.0
     answer: float = 10.0
+    room: float = 60.0
 
 
 class State(Enum):
@@ -166,6 +168,7 @@ class LaunchRules:
         self._spare: set[TaskId] = set()
         #: Workers that have ended with 0, of which is not known yet whether they were to leave.
         self._asked: dict[TaskId, float] = {}
+        self._room_until: float | None = None
         #: How many of a job were wanted, and are not started.
         self._refused: dict[str, int] = {}
         self._size: ClusterSize | None = None
@@ -288,6 +291,28 @@ class LaunchRules:
                 text = "was started again, and waits for those that have ended: they are done"
                 done += [Say(f"{life.task} {text}"), SignalTask(life.task, signal.SIGTERM)]
         return done
+
+    def unplaced(self, tasks: Iterable[TaskId], now: float) -> list[Instruction]:
+        """No machine has room for these tasks; to be told again until one has.
+
+        When all other workers have ended, nobody waits for those that came, or were to come, to a
+        job that takes workers as they come; and not for long for others.
+        """
+        left = self._trainers(State.RUNNING, State.WAITING)
+        is_end = self._has_ended() and not self._asked and not self._is_stopping
+        if not left or not is_end or not {t.task for t in left} <= set(tasks):
+            self._room_until = None
+            return []
+        if self._room_until is None:
+            self._room_until = now if self._job.elastic else now + self._timing.room
+        if now < self._room_until:
+            return []
+        for life in left:
+            life.state = State.LEFT if self._job.elastic else State.FAILED
+            life.status = life.status or 1
+        names = ", ".join(str(t.task) for t in left)
+        text = f"there is no room for {names}, and the others have ended"
+        return [Say(text, is_problem=True), *self._finished(now)]
 
     def stop(self, number: int, now: float) -> list[Instruction]:
         """Somebody wants the launch to end, by a signal; the second time at once."""
