@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
 
-.PHONY: help install demo test test-slow check format bench bench-distributed bench-input native docs test-pythons goldens peer clean
+.PHONY: help install demo test test-slow check format bench bench-distributed bench-input bench-models native docs test-pythons goldens peer clean
 
 help:
 	@echo "make demo          learn handwritten digits, in one process and on a cluster"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench         time Headrace against TensorFlow, side by side"
 	@echo "make bench-distributed  time clusters of both, side by side"
 	@echo "make bench-input   time input pipelines and image files, against TensorFlow and Pillow"
+	@echo "make bench-models  time the networks of tf.models and the first minute of programs, against TensorFlow"
 	@echo "make test-pythons  the tests under Python 3.11, 3.12 and 3.13, where found"
 	@echo "make native        build the native path for CPUs (docs/native.md)"
 	@echo "make docs          the documentation site, into build/docs; broken links are errors"
@@ -88,6 +89,10 @@ bench-input: $(STAMP) $(PEER_STAMP)
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/pipelines.py
 	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/datasets.py
 	$(BIN)/python benchmarks/image_decoding.py
+
+bench-models: $(STAMP) $(PEER_STAMP)
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/models.py
+	HEADRACE_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python benchmarks/first_minute.py
 
 native: $(STAMP)
 	$(BIN)/python -m headrace.native

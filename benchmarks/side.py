@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import traceback
+from types import ModuleType
 
 MODULES = {
     "headrace": "headrace",
@@ -25,11 +26,21 @@ WARM_UP_STEPS = 5
 WARM_UP_SECONDS = 2.0
 
 
-def _take_stdout() -> int:
+def take_stdout() -> int:
     """Keep the pipe for answers only: whatever libraries print goes to standard error."""
     answers = os.dup(1)
     os.dup2(2, 1)
     return answers
+
+
+def load(side: str) -> ModuleType:
+    """Import what a side runs; TensorFlow's graph sessions as in 1.x."""
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow's recurrent cells
+    module = importlib.import_module(MODULES.get(side, side))
+    if side == "tensorflow":
+        module.disable_v2_behavior()
+        module.logging.set_verbosity(module.logging.FATAL)
+    return module
 
 
 def _build(side: str, module: object, name: str):
@@ -72,14 +83,10 @@ def _time(step, iterations: int) -> float:
 
 def main() -> None:
     side = sys.argv[1]
-    answers = os.fdopen(_take_stdout(), "w", buffering=1)
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # TensorFlow's recurrent cells
+    answers = os.fdopen(take_stdout(), "w", buffering=1)
     start = time.perf_counter()
-    module = importlib.import_module(MODULES.get(side, side))
+    module = load(side)
     imported = time.perf_counter() - start
-    if side == "tensorflow":
-        module.disable_v2_behavior()
-        module.logging.set_verbosity(module.logging.FATAL)
     print(json.dumps({"import": imported, "version": module.__version__}), file=answers)
     name, step = None, None
     for line in sys.stdin:

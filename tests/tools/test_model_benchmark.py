@@ -1,0 +1,84 @@
+"""The benchmark of the networks: what a process answers, its limit, and the cells of the table."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import headrace as tf
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """The benchmark's modules, importable for the length of a test."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import alone
+    import model_workloads
+    import models
+
+    return types.SimpleNamespace(alone=alone, work=model_workloads, bench=models)
+
+
+def _timed(modules, label, target):
+    case = modules.work.ModelCase.named(label)
+    return modules.bench.Timed(case, modules.bench.Row(label, case.title, "tensorflow", target))
+
+
+def test_a_process_answers_the_seconds_of_its_steps(modules, tmp_path):
+    answer = modules.alone.answered(
+        "model_workloads.py",
+        "headrace",
+        sys.executable,
+        ["wide_and_deep", "0.0"],
+        tmp_path / "log",
+        limit=50.0,
+    )
+    assert answer["version"] == tf.__version__
+    assert len(answer["steps"]) == modules.work.LEAST_STEPS
+    assert all(seconds > 0 for seconds in answer["steps"])
+    assert answer["began"] > 0
+
+
+def test_a_process_that_does_not_answer_in_time_is_ended(modules, tmp_path):
+    with pytest.raises(RuntimeError, match=r"no answer within 0\.01 s"):
+        modules.alone.answered(
+            "side.py", "headrace", sys.executable, [], tmp_path / "log", limit=0.01
+        )
+
+
+def test_a_process_that_fails_names_the_log(modules, tmp_path):
+    with pytest.raises(RuntimeError, match=r"ended with status 1; see .*log"):
+        modules.alone.answered(
+            "model_workloads.py", "nothing", sys.executable, [], tmp_path / "log", limit=50.0
+        )
+    assert "No module named 'nothing'" in (tmp_path / "log").read_text()
+
+
+def test_cells_give_medians_ratio_and_what_is_done_in_a_second(modules):
+    timed = _timed(modules, "word_lstm", 0.6)
+    for side, seconds in (("headrace", 0.5), ("tensorflow", 1.0)):
+        timed.steps.seconds[side] = [seconds]
+        timed.first.seconds[side] = [4 * seconds]
+    assert timed.cells() == [
+        "word LSTM, 2 x 650",
+        "20",
+        "500 ms",
+        "1 s",
+        "0.50",
+        "0.6",
+        "1,400 words",
+        "2 s",
+        "4 s",
+    ]
+
+
+def test_what_fails_is_said_in_its_cell(modules):
+    timed = _timed(modules, "lenet", 1.2)
+    timed.steps.errors["tensorflow"] = "no answer within 240 s"
+    timed.steps.seconds["headrace"] = [0.25]
+    assert timed.cells()[2:7] == ["250 ms", "failed", "-", "1.2", "400 images"]
