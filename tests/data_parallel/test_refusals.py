@@ -53,41 +53,34 @@ def test_the_strategy_that_is_always_in_force_is_no_distribution(second):
         assert tf.Variable(1.0).device == "/job:ps/task:0"
 
 
-def own_step():
-    class Own(tf.keras.Sequential):
-        def train_step(self, state, data):
-            raise NotImplementedError
-
-    return Own([tf.keras.layers.Dense(1)]), "sgd", []
+class Own(tf.keras.Sequential):
+    def train_step(self, state, data):
+        raise NotImplementedError
 
 
-def clipped_by_all():
-    return plain_model(), tf.keras.optimizers.SGD(0.1, global_clipnorm=1.0), []
-
-
-def accumulated():
-    return plain_model(), tf.keras.optimizers.SGD(0.1, gradient_accumulation_steps=2), []
-
-
-def backed_up():
-    return plain_model(), "sgd", [tf.keras.callbacks.BackupAndRestore("backup")]
-
-
-def plain_model():
-    return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+class OwnFunction(tf.keras.Sequential):
+    def make_train_function(self, force=False):
+        raise NotImplementedError
 
 
 KERAS = {
-    own_step: r"a model of Keras has its own `train_step` \(Own\)",
-    clipped_by_all: r"optimizer of a model of Keras has `global_clipnorm`, which needs all",
-    accumulated: r"optimizer of a model of Keras has `gradient_accumulation_steps`",
-    backed_up: r"is trained with the callback BackupAndRestore, by which the chief alone would",
+    "own loop": (OwnFunction, {}, r"a model of Keras has its own `make_train_function` \(OwnF"),
+    "eager": (
+        Own,
+        {"run_eagerly": True},
+        r"own `train_step` \(Own\) and is compiled with run_",
+    ),
+    "sum": (
+        Own,
+        {"loss": tf.keras.losses.MeanSquaredError(reduction="sum")},
+        r"its own `train_step` \(Own\) and a loss that is a sum over examples",
+    ),
 }
 
 
-@pytest.mark.parametrize("make", KERAS)
-def test_what_fit_cannot_share_is_refused(second, make):
-    model, optimizer, callbacks = make()
-    model.compile(optimizer, "mse")
-    with pytest.raises(RuntimeError, match=rf"which cannot be where .*{KERAS[make]}.* {HERE}\. "):
-        model.fit([[1.0]], [[1.0]], callbacks=callbacks)
+@pytest.mark.parametrize(("kind", "how", "what"), KERAS.values(), ids=KERAS)
+def test_what_fit_cannot_share_is_refused(second_in_step, kind, how, what):
+    model = kind([tf.keras.layers.Dense(1)])
+    model.compile("sgd", **{"loss": "mse", **how})
+    with pytest.raises(RuntimeError, match=rf"which cannot be where .*{what}.* {HERE}\. "):
+        model.fit([[1.0]], [[1.0]])

@@ -142,6 +142,10 @@ class Participation:
         if update.hook is not None and self._engine.job.has_servers:
             update.hook.after_create_session(self._session, self._coordinator)
 
+    def run(self, fetches: Any, feed_dict: Any) -> Any:
+        """Run a step as it stands."""
+        return self._session.run(fetches, feed_dict)
+
     def failed(self) -> None:
         """Raise what a thread of this part has met, if it has."""
         self._coordinator.raise_requested_exception()

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from headrace import logging
+from headrace.errors import UnavailableError
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph
 from headrace.ops.core.build import convert_to_tensor, raw
@@ -56,6 +57,7 @@ class Turns:
     ) -> None:
         self._worker, self._pause = worker, pause or threading.Event().wait
         self._steps = 0
+        self._is_with_chief = "/job:ps" not in device
         self._initialised: set[Any] = set()
         graph = Graph()
         with share.suspended(), graph.as_default(), graph.device(device):
@@ -116,6 +118,15 @@ class Turns:
     def meet(self, seconds: float = 60.0) -> None:
         """Wait until all workers have come here, but for no longer than so many seconds."""
         self._steps += 1
+        try:
+            self._meet(seconds)
+        except UnavailableError:
+            # With all-reduce the chief has the numbers: it ends when all have come.
+            if self.is_chief or not self._is_with_chief:
+                raise
+            logging.info("The chief has ended: all have come to the end of a training.")
+
+    def _meet(self, seconds: float) -> None:
         looks = int(seconds / _PAUSE)
         while looks and min(self._numbers()[1:], default=0) < self._steps:
             self._tell(1 + self._worker)  # once the chief has made the numbers

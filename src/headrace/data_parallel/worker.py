@@ -193,6 +193,10 @@ class ScriptWorker:
             session._engine.part().leave()
         session._engine.turns().meet()
 
+    def run_apart(self, session: Any, fetches: Any, feed_dict: Any) -> Any:
+        """Run a step as it stands, of this worker's own: not once for all."""
+        return session._engine.part().run(fetches, feed_dict)
+
     def common_folder(self) -> str:
         """A new folder for temporary files that all workers of this machine have."""
         self._folders += 1
@@ -216,16 +220,17 @@ class ScriptWorker:
         self.placement.withdraw()
         share.set_current(None)
 
-    def refuse(self, what: str, instead: str) -> NoReturn:
+    def refuse(self, what: str, instead: str, site: Any = None) -> NoReturn:
         """Refuse what is not spread over workers in this way.
 
         Args:
             what: the script does; instead: what to do, a sentence.
+            site: the line of the script, where it is not the innermost one that runs.
 
         Raises:
             RuntimeError: always, with the line of the script.
         """
-        site = user_site()
+        site = site or user_site()
         line = "" if site is None else f" ({site.filename}, line {site.lineno})"
         raise RuntimeError(
             f"This script is spread over workers (HEADRACE_DATA_PARALLEL={flags.data_parallel}), "

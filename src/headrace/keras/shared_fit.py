@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -22,8 +22,11 @@ from headrace import logging
 from headrace.data.dataset import Dataset
 from headrace.graph.dtypes import as_dtype
 from headrace.graph.graph import Graph, get_default_graph
-from headrace.keras.graph_optimizer import GradientNotes, KerasRule
+from headrace.graph.site import user_site
+from headrace.keras import shared_backup, shared_steps
+from headrace.keras.graph_optimizer import GradientNotes, KerasRule, inner_optimizer
 from headrace.keras.loading import keras_inner, load_keras
+from headrace.keras.shared_steps import gradients_of, has_own_step
 from headrace.keras.variables import seed_states
 from headrace.ops.control import basic
 from headrace.ops.core.build import placeholder
@@ -60,6 +63,7 @@ class SharedModel:
 
     def __init__(self, model: Any, own: Any) -> None:
         self.model, self.own, self.optimizer = model, own, model.optimizer
+        self._inner = inner_optimizer(model.optimizer)
         self.reads_share = self.counts = False
         self._trained = list(model.trainable_variables)
         self._metrics = [v for v in model.metrics_variables if v.aggregation == "sum"]
@@ -71,7 +75,7 @@ class SharedModel:
         self._logs: Any = {}
         self._is_behind = self.has_left = False
         self._build()
-        self._gradients = jax.jit(self._compute)
+        self._gradients = gradients_of(model, functools.partial(_refuse, own, model))
         _set_seeds_apart(model, own.worker)
 
     def fits(self, model: Any) -> bool:
@@ -93,14 +97,20 @@ class SharedModel:
             self.own.feeds_own(self._grads)
             rule = KerasRule(self.optimizer, made, notes, self._layout)
             train = rule.apply_gradients(list(zip(self._grads, targets, strict=True)))
+            slots = [pair for v in targets for pair in rule.slots_of(v)]
+            # What a LossScaleOptimizer has come to is news for all, as the values are.
+            scaling = rule.slots_of(notes)
+            known = {v.path: id(v) for v in self.optimizer.variables}
+            self._scaling = [known[path] for path, _ in scaling]
+            news = [*targets, *(slot for _, slot in scaling)]
             with graph.control_dependencies([train]):
-                self._after = [v.read_value() for v in targets]
-            slots = [pair for v in self._values for pair in rule.slots_of(v)]
+                self._after = [v.read_value() for v in news]
             self._paths = [path for path, _ in slots]
-            kept = [*self._values, *(slot for _, slot in slots)]
+            epoch = Variable(np.zeros((), np.int64), name="epoch", trainable=False)
+            kept = [*self._values, *(slot for _, slot in slots), notes, epoch]
             self._given = [placeholder(v.dtype.base_dtype, v.shape) for v in kept]
             changes = [v.assign(g).op for v, g in zip(kept, self._given, strict=True)]
-            self._begin = basic.group(*changes)
+            self._begin, self._told_epoch = basic.group(*changes), changes[-1]
             self._reads = [v.read_value() for v in kept]
             initialise = global_variables_initializer()
             self.session = Session(graph=graph)
@@ -109,26 +119,54 @@ class SharedModel:
     def begin(self) -> None:
         """Take part, with the values of the chief's model."""
         values = [v.value for v in self._trained]
-        if len(values) == len(self._last) and all(map(_is, values, self._last)):
-            return
-        state = {v.path: np.asarray(v.value) for v in self.optimizer.variables}
-        if not self.own.averages:  # there each update counts, of whichever worker
-            count = self.optimizer._iterations.path
-            state[count] = state[count] * np.asarray(self.own.workers, state[count].dtype)
-        given = [*map(np.asarray, values), *(state[path] for path in self._paths)]
-        self.session.run(self._begin, dict(zip(self._given, given, strict=True)))
-        self.take()
+        if len(values) != len(self._last) or not all(map(_is, values, self._last)):
+            self._give()
 
-    def take(self) -> None:
-        """Give the model, and its optimiser, the values that count."""
-        found = self.session.run(self._reads)
+    def begin_again(self) -> None:
+        """Take part with the values of the chief's model, and in its epoch."""
+        epoch = self._give()
+        if epoch:
+            self.model._initial_epoch = epoch
+
+    def _give(self) -> int:
+        """The epoch in which the chief begins; it gives its values to all."""
+        state = {v.path: np.asarray(v.value) for v in self.optimizer.variables}
+        count = self._inner._iterations
+        # Asynchronously each update counts, of whichever worker.
+        copies = 1 if self.own.averages else self.own.workers
+        state[count.path] = state[count.path] * np.asarray(copies, state[count.path].dtype)
+        given = [np.asarray(v.value) for v in self._trained]
+        given += [state[path] for path in self._paths]
+        given.append(self._layout.first([np.asarray(v.value) for v in self._state]))
+        given.append(np.asarray(self.model._initial_epoch or 0))
+        self.session.run(self._begin, dict(zip(self._given, given, strict=True)))
+        found = self.take()
+        if count.path in self._paths:
+            count.assign(found[len(self._values) + self._paths.index(count.path)] // copies)
+        return int(found[-1])
+
+    def take(self) -> list[Any]:
+        """Give the model, and its optimiser, the values that count: these."""
+        found: list[Any] = self.session.run(self._reads)
         for variable, value in zip(self._trained, found, strict=False):
             variable.assign(value)
-        state = {v.path: v for v in self.optimizer.variables if v is not self.optimizer._iterations}
-        for path, value in zip(self._paths, found[len(self._values) :], strict=True):
+        state = {v.path: v for v in self.optimizer.variables if v is not self._inner._iterations}
+        for path, value in zip(self._paths, found[len(self._values) : -2], strict=True):
             if path in state:
                 state[path].assign(value)
+        self._counted, averages = self._layout.parts(found[-2])
+        now = [v.value for v in self._state]
+        for variable, value in zip(
+            self._state, _filled(self._state, self._state, now, averages), strict=True
+        ):
+            variable.assign(value)
         self._last = [v.value for v in self._trained]
+        return found
+
+    def tell_epoch(self, epoch: int) -> None:
+        """Have workers that are started again begin in this epoch."""
+        if self.own.has_servers:
+            self.own.run_apart(self.session, self._told_epoch, {self._given[-1]: epoch})
 
     def end(self) -> None:
         """Wait until all have ended their training, and take what it has come to."""
@@ -142,20 +180,6 @@ class SharedModel:
         self.session.close()
 
     # -- steps ------------------------------------------------------------------------------
-
-    def _compute(self, state: Any, data: Any, scale: Any) -> Any:
-        """Gradients of one batch, as `train_step` of Keras computes them; nothing is applied."""
-        model = self.model
-        trainable, other, optimizer, metrics = state
-        unpack = keras_inner("trainers.data_adapters.data_adapter_utils").unpack_x_y_sample_weight
-        x, y, weights = unpack(data)
-        compute = jax.value_and_grad(model.compute_loss_and_updates, has_aux=True)
-        given = (trainable, other, metrics, x, y, weights)
-        (_, found), grads = compute(*given, training=True, optimizer_variables=optimizer)
-        loss, outputs, other, metrics = found
-        loss = loss * jax.numpy.asarray(scale, loss.dtype)  # as metrics are to know it
-        logs, metrics = model._update_metrics_variables(metrics, loss, x, y, outputs, weights)
-        return logs, grads, other, metrics
 
     def step(self, state: Any, data: Any) -> Any:
         """In the place of `train_step`: the logs of this worker's rows, and the new state."""
@@ -175,16 +199,29 @@ class SharedModel:
         ]
         feeds = [g if weight == 1 else np.asarray(g) * np.asarray(weight, g.dtype) for g in grads]
         feeds.append(np.concatenate(told))
-        *values, notes = self.session.run(self._after, dict(zip(self._grads, feeds, strict=True)))
-        counted = 1 + self._layout.metrics
-        self._counted, self._is_behind = notes[1:counted], self.counts
-        averages = notes[counted:]
+        found = self.session.run(self._after, dict(zip(self._grads, feeds, strict=True)))
+        count = len(self._values)
+        self._counted, averages = self._layout.parts(found[count])
+        self._is_behind = self.counts
         other = _filled(self._state, self.model.non_trainable_variables, new_other, averages)
-        steps = self.optimizer._iterations
-        pairs = zip(self.optimizer.variables, optimizer, strict=True)
-        optimizer = [value + 1 if v is steps else value for v, value in pairs]
-        trainable = [jax.numpy.asarray(v) for v in values]
+        trainable = [jax.numpy.asarray(v) for v in found[:count]]
+        optimizer = self._counts(optimizer, found[count + 1 :])
         return self._logs, (trainable, other, optimizer, new_metrics)
+
+    def _counts(self, values: Sequence[Any], scaling: Sequence[Any]) -> list[Any]:
+        """The optimiser's state after a step, but for slots, which `take` knows.
+
+        Args:
+            scaling: that of a `LossScaleOptimizer`, if it is one: the counter, and the scale. The
+                scale is less after a step in which nothing has changed.
+        """
+        known = {id(v): value for v, value in zip(self.optimizer.variables, values, strict=True)}
+        news = dict(zip(self._scaling, map(jax.numpy.asarray, scaling), strict=True))
+        *_, scale = [None, *news]
+        if scale is None or news[scale] >= known[scale]:
+            steps = id(self._inner._iterations)
+            news[steps] = known[steps] + 1
+        return list((known | news).values())
 
     def _rows(self, data: Any) -> tuple[Any, float, float]:
         """This worker's rows, how much their loss counts, and what makes it that of a batch."""
@@ -202,8 +239,8 @@ class SharedModel:
 
     def _rate(self, values: Sequence[Any]) -> float:
         """The learning rate of the next update, by what Keras knows of it."""
-        rule = self.optimizer
-        known = {id(v): value for v, value in zip(rule.variables, values, strict=True)}
+        rule = self._inner
+        known = {id(v): value for v, value in zip(self.optimizer.variables, values, strict=True)}
         rate = rule._learning_rate
         if id(rate) in known:
             return float(known[id(rate)])
@@ -295,6 +332,8 @@ def install() -> None:
     _around(base, "_get_metrics_result_or_logs", _before_result)
     for name in ("save", "save_weights", "export"):
         _around(load_keras().Model, name, _save_once)
+    shared_steps.install(_around)
+    shared_backup.install(_around, _shared)
 
 
 def _around(owner: Any, name: str, instead: Callable[..., Any]) -> None:
@@ -364,7 +403,8 @@ def taken(
     own = sharing()
     given = dict(inspect.signature(original).bind_partial(model, *args, **kwargs).arguments)
     given.pop("self", None)
-    _check(own, model, given)
+    _check(own, model)
+    object.__setattr__(model, "_headrace_site", user_site())
     data = given.get("x")
     is_dataset = isinstance(data, Dataset)
     object.__setattr__(model, "_headrace_training", (original.__name__ == "fit", is_dataset))
@@ -385,33 +425,24 @@ def ended(model: Any) -> None:
         found.end()
 
 
-def _check(own: Any, model: Any, given: dict[str, Any]) -> None:
+def _check(own: Any, model: Any) -> None:
     """Refuse, before the first step, what cannot be shared out."""
-    keras = load_keras()
-    if type(model).train_step is not keras.Model.train_step:
+    base, kind = load_keras().Model, type(model)
+    if kind.make_train_function is not base.make_train_function:
         own.refuse(
-            f"a model of Keras has its own `train_step` ({type(model).__name__})",
-            "Leave the step to Keras (losses and metrics of `compile`, `add_loss`), or train the "
-            "model in a session, by an optimizer of tf.train on what it returns.",
+            f"a model of Keras has its own `make_train_function` ({kind.__name__})",
+            "Have it do in `train_step` what a step is.",
         )
-    optimizer = getattr(model, "optimizer", None)
-    for name, instead in (
-        ("global_clipnorm", "clip each variable by itself: clipnorm or clipvalue"),
-        ("gradient_accumulation_steps", "take larger batches"),
-        ("inner_optimizer", "train without it"),
-    ):
-        if getattr(optimizer, name, None):
-            own.refuse(
-                f"the optimizer of a model of Keras has `{name}`, which needs all gradients at "
-                "one place",
-                f"Instead, {instead}.",
-            )
-    callbacks = given.get("callbacks")
-    restorer = keras.callbacks.BackupAndRestore
-    for callback in callbacks if isinstance(callbacks, (list, tuple)) else ():
-        if isinstance(callback, restorer):
-            own.refuse(
-                "a model of Keras is trained with the callback BackupAndRestore, by which the "
-                "chief alone would begin in another epoch",
-                "Take it out: save with ModelCheckpoint, and load before `fit`.",
-            )
+    if not has_own_step(model):
+        return
+    what = f"a model of Keras has its own `train_step` ({kind.__name__})"
+    if model.run_eagerly:
+        own.refuse(f"{what} and is compiled with run_eagerly", "Compile it without that.")
+    if own.averages and _adds_up(model):
+        own.refuse(f"{what} and a loss that is a sum over examples", "Make it a mean.")
+
+
+def _refuse(own: Any, model: Any, what: str, instead: str) -> NoReturn:
+    """Refuse what has come to light within Keras: with the line that calls it."""
+    own.refuse(what, instead, vars(model)["_headrace_site"])
+    raise AssertionError

@@ -87,7 +87,10 @@ class WorkerShare(Protocol):
     def give_way(self, what: str) -> None:
         """Be alone from now on: ``what`` shows that the script distributes itself."""
 
-    def refuse(self, what: str, instead: str) -> None:
+    def run_apart(self, session: Any, fetches: Any, feed_dict: Any) -> Any:
+        """Run a step as it stands, of this worker's own: not once for all."""
+
+    def refuse(self, what: str, instead: str, site: Any = None) -> None:
         """Raise a RuntimeError: the script does what is not spread over workers in this way."""
 
     def hooks(self) -> list[Any]:
