@@ -1,5 +1,7 @@
 """Steps that are run once for all, with workers that join a job that is under way."""
 
+import threading
+
 import headrace as tf
 from headrace.data_parallel.turns import Turns
 
@@ -32,27 +34,41 @@ def test_a_worker_that_joins_later_has_no_number_that_others_wait_for():
 
 
 def test_workers_wait_for_the_first_steps_of_all():
-    """Who is there first goes on when the others have trained, or does not come in time."""
+    """Who is there first is woken when the last one has trained; who joins later does not wait."""
     server = tf.train.Server.create_local_server()
-    made, pauses = {}, []
+    device, gone = "/job:localhost/task:0", []
+    ranks = ((0, 3), (1, 3), (2, 3), (3, 4))
+    made = [Turns(server.target, None, device, "", w, count) for w, count in ranks]
 
-    def pause(seconds):
-        pauses.append(seconds)
-        if len(pauses) == 5:
-            made[0]._all_have_trained()
-        if len(pauses) == 10:
-            made[2]._all_have_trained()
+    def gather(worker):
+        made[worker].gather()
+        gone.append(worker)
 
     try:
-        device = "/job:localhost/task:0"
-        for worker, workers in ((0, 3), (1, 3), (2, 3), (3, 4)):
-            made[worker] = Turns(server.target, None, device, "", worker, workers, pause)
-        made[1].gather()
-        assert len(pauses) == 10
-        made[0].gather()
-        made[3].gather()  # it has joined later
-        assert len(pauses) == 10
+        assert made[0]._numbers() == [0, 0, 0, 0]  # the chief has begun
+        gather(3)
+        first = [threading.Thread(target=gather, args=[worker]) for worker in (0, 1)]
+        for thread in first:
+            thread.start()
+        assert gone == [3]
+        gather(2)
+        for thread in first:
+            thread.join()
+        assert sorted(gone) == [0, 1, 2, 3]
+        gather(1)  # as one that was started again
     finally:
-        for turns in made.values():
+        for turns in made:
+            turns.close()
+        server.stop()
+
+
+def test_workers_wait_no_longer_than_they_are_told():
+    server = tf.train.Server.create_local_server()
+    made = [Turns(server.target, None, "/job:localhost/task:0", "", w, 2) for w in range(2)]
+    try:
+        made[0].gather(seconds=0.05)
+        made[1].gather()  # the other one has trained
+    finally:
+        for turns in made:
             turns.close()
         server.stop()

@@ -100,6 +100,14 @@ def test_workers_in_step_do_what_the_script_does(launch):
 
 
 @pytest.mark.slow
+def test_a_loss_that_is_a_sum_is_that_of_the_whole_batch(launch):
+    """With a rate of a 20th; of 20 rows 7, 7 and 6 are those of the three workers."""
+    text = PLAIN.replace("tf.reduce_mean", "tf.reduce_sum").replace("(0.1)", "(0.005)")
+    found = values(launch, text, "--ps", "1", "--workers", "3", "--sync", "script.py", "12")
+    assert found == [pytest.approx(by_numpy(12), rel=1e-4)] * 3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tasks", "option", "mode"),
     [

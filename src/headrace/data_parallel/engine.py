@@ -20,7 +20,7 @@ from headrace.ops.core.build import raw
 from headrace.ops.state import share
 from headrace.session import engines
 from headrace.session.session import Session
-from headrace.step.request import PlanRequest
+from headrace.step.request import DistantPlan, PlanRequest
 from headrace.train.all_reduce_optimizer import broadcast_variables
 from headrace.train.coordinator import Coordinator
 
@@ -165,11 +165,8 @@ class Participation:
             self._session.close()
 
 
-class TrainingPlan:
+class TrainingPlan(DistantPlan):
     """A step that applies gradients: with this worker's rows of what is fed."""
-
-    is_proven = False
-    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._engine, self._step = engine, step
@@ -211,11 +208,8 @@ class TrainingPlan:
         return str(self._plan.describe())
 
 
-class OncePlan:
+class OncePlan(DistantPlan):
     """A step that changes variables without training: one worker runs it for all."""
-
-    is_proven = False
-    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._engine, self._step = engine, step
@@ -250,11 +244,8 @@ class OncePlan:
         return str(self._engine.inner.plan(self._step.request).describe())
 
 
-class EachPlan:
+class EachPlan(DistantPlan):
     """A step that changes variables of which each worker has its own: all get the chief's."""
-
-    is_proven = False
-    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
         self._plan = engine.inner.plan(step.request)

@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 
 from headrace import logging
-from headrace.errors import UnavailableError
+from headrace.errors import DeadlineExceededError, UnavailableError
 from headrace.graph import dtypes
 from headrace.graph.graph import Graph
+from headrace.graph.proto import RunOptions
+from headrace.ops.control import basic
 from headrace.ops.core.build import convert_to_tensor, raw
+from headrace.ops.io.queues_api import FIFOQueue
 from headrace.ops.state import share
 from headrace.ops.state.variables import Variable
 from headrace.session.session import Session
@@ -30,6 +33,8 @@ __all__ = ["Turns"]
 
 #: How often to look whether others have done something; seconds.
 _PAUSE = 0.02
+#: So many marks a queue holds: more than one if a worker is started again just then.
+_MARKS = 1000
 #: Who waits says for what after so many looks.
 _LOOKS = 150
 
@@ -65,17 +70,19 @@ class Turns:
                 # How many steps the chief has run, then how many each worker has come to.
                 start = convert_to_tensor(np.zeros(workers + 1, np.int64))
                 numbers = Variable(start, trainable=False, name="data_parallel/turns")
-                none = convert_to_tensor(np.zeros(workers, np.int64))
-                self._trained = Variable(none, trainable=False, name="data_parallel/trained")
+                marks = [
+                    FIFOQueue(_MARKS, dtypes.int64, (), shared_name=f"data_parallel/trained_{i}")
+                    for i in range(workers)
+                ]
             self._ready, self._begin = numbers.is_initialized(), numbers.initializer
             self._read = numbers.read_value()
             self._place = raw.Placeholder(dtype=dtypes.int32, shape=(1,))
             self._number = raw.Placeholder(dtype=dtypes.int64, shape=(1,))
             self._write = raw.ResourceScatterUpdate(numbers.handle, self._place, self._number)
-            self._have_trained = self._trained.is_initialized(), self._trained.read_value()
-            self._has_trained = raw.ResourceScatterUpdate(
-                self._trained.handle, np.array([worker], np.int32), np.ones(1, np.int64)
-            )
+            zero = convert_to_tensor(0, dtypes.int64)
+            self._has_trained, self._mark = marks[worker].size(), marks[worker].enqueue(zero)
+            # Who has waited for a mark puts it back: it is there for all.
+            self._all_have_trained = basic.group(*[q.enqueue(q.dequeue()) for q in marks])
             self._session = Session(target, graph=graph, config=config)
 
     @property
@@ -142,28 +149,18 @@ class Turns:
     def gather(self, seconds: float = 10.0) -> None:
         """Say that this worker has made a training step, and wait until all have.
 
-        It waits no longer than so many seconds, and for no worker that has joined later.
+        It waits no longer than so many seconds, and for no worker that has joined later. Each
+        worker has a queue on the task with the numbers, which wakes those who wait.
         """
-        looks = int(seconds / _PAUSE)
-        while looks and not self._all_have_trained():
-            looks -= 1
-            self._pause(_PAUSE)
-        if not looks:
+        run = self._session.run
+        if not run(self._has_trained):
+            run(self._mark)
+        if self._worker >= len(self._numbers()) - 1 > 0:
+            return
+        try:
+            run(self._all_have_trained, options=RunOptions(timeout_in_ms=int(1000 * seconds)))
+        except DeadlineExceededError:
             logging.info("Not all workers have made a training step yet; this one goes on.")
-
-    def _all_have_trained(self) -> bool:
-        is_ready, read = self._have_trained
-        if not self._session.run(is_ready):
-            if not self.is_chief:
-                return False
-            self._session.run(self._trained.initializer)
-        have = self._session.run(read)
-        if self._worker >= len(have):
-            return True
-        if not have[self._worker]:
-            self._session.run(self._has_trained)
-            have[self._worker] = 1
-        return bool(have.all())
 
     def _numbers(self) -> list[int]:
         if not self._session.run(self._ready):

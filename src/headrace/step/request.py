@@ -30,4 +30,16 @@ class PlanRequest(NamedTuple):
     is_ahead: bool = False
 
 
-__all__ = ["PlanRequest"]
+class DistantPlan:
+    """What a session takes for granted of a plan whose steps other tasks run.
+
+    Attributes:
+        is_proven: whether a step that took no time takes none the next time: nobody knows.
+        own: which values only the caller has, by position: none.
+    """
+
+    is_proven = False
+    own: frozenset[int] = frozenset()
+
+
+__all__ = ["DistantPlan", "PlanRequest"]

@@ -46,7 +46,7 @@ from headrace.executor.errands import Limit
 from headrace.graph.graph_def import graph_to_graph_def
 from headrace.graph.proto import ConfigProto, GraphDef, RunMetadata, RunOptions
 from headrace.settings import flags
-from headrace.step.request import PlanRequest
+from headrace.step.request import DistantPlan, PlanRequest
 
 _log = logging.getLogger("headrace.distributed")
 
@@ -160,12 +160,8 @@ class OwnMasterEngine(_ClusterEngine):
             raise named(error, self.graph) from error.__cause__
 
 
-class _OwnMasterPlan:
+class _OwnMasterPlan(DistantPlan):
     """A plan of a session whose master is in this process."""
-
-    #: What other tasks do, nobody knows.
-    is_proven = False
-    own: frozenset[int] = frozenset()
 
     def __init__(self, engine: OwnMasterEngine, plan: ClusterPlan) -> None:
         self.engine = engine
@@ -417,11 +413,7 @@ def _close_at_exit() -> None:
         engine.close(_LAST_SECONDS)
 
 
-class _OtherMasterPlan:
-    #: As above.
-    is_proven = False
-    own: frozenset[int] = frozenset()
-
+class _OtherMasterPlan(DistantPlan):
     def __init__(self, engine: OtherMasterEngine, number: int, text: str) -> None:
         self.engine = engine
         self.number = number
