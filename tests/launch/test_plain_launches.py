@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from launches import PATIENCE, eventually
 
 pytestmark = pytest.mark.process
 
@@ -70,6 +71,31 @@ with tf.train.MonitoredTrainingSession(server.target, begins, hooks=hooks) as se
         own = slice(rows(i).start + index, rows(i).stop, workers)
         sess.run(train, {{x: xs[own], y: ys[own]}})
     print("w", *sess.run(w).ravel())
+"""
+
+#: Those who began wait after an epoch until another worker has begun, too.
+KERAS = """
+import pathlib, threading
+import numpy as np
+import tensorflow as tf
+
+xs = np.random.RandomState(1).randn(60, 4).astype(np.float32)
+ys = xs @ np.array([[1.0], [-2.0], [3.0], [0.5]], np.float32)
+data = DATA
+model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+model.compile(tf.keras.optimizers.SGD(0.05), "mse")
+
+class Joined(tf.keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        print("epoch", epoch, flush=True)
+        pathlib.Path(f"ended_{epoch}_{rank}").touch()
+        while not pathlib.Path("ended_0_2").exists():
+            threading.Event().wait(0.05)
+
+from headrace.ops.state import share
+rank = share.current().worker
+model.fit(*data, epochs=40, verbose=0, callbacks=[Joined()])
+print("w", *np.ravel(model.get_weights()[0]))
 """
 
 TRUE = [1.0, -2.0, 3.0, 0.5]
@@ -158,3 +184,25 @@ print("child", subprocess.run([sys.executable, "-c", child], capture_output=True
 """
     _, output, errors = launch(text, "--ps", "1", "--workers", "1", "script.py", "1").end()
     assert "child 7" in output, output + errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "data",
+    ["xs, ys", "tf.data.Dataset.from_tensor_slices((xs, ys)).batch(20),"],
+    ids=["arrays", "dataset"],
+)
+def test_a_worker_joins_a_fit_of_keras(launch, data):
+    run = launch(
+        KERAS.replace("DATA", data), "--ps", "1", "--workers", "2", "--elastic", "2:3", "script.py"
+    )
+    address = re.search(r"at (\S+:\d+)", run.process.stderr.readline()).group(1)
+    eventually(lambda: list(run.folder.glob("ended_0_*")))
+    resize = [sys.executable, "-m", "headrace", "resize", "--workers", "3", address]
+    subprocess.run(resize, check=True, timeout=PATIENCE)
+    status, output, errors = run.end()
+    assert status == 0, output + errors
+    found = re.findall(r"\[worker/(\d)\] w (.*)", output)
+    assert sorted(worker for worker, _ in found) == ["0", "1", "2"], output + errors
+    for _, line in found:
+        assert [float(v) for v in line.split()] == pytest.approx(TRUE, abs=0.05)
