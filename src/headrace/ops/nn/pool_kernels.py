@@ -61,7 +61,7 @@ class Windows:
         """For each window position, the element of every window that stands there."""
         if 0 in self.out:
             return [jnp.zeros(self.out, x.dtype)] * len(self.positions)
-        padded = lax.pad(x, fill, [(lo, hi, 0) for lo, hi in self.pads])
+        padded = _padded_once(x, fill, self.pads)
         taken = []
         for position in self.positions:
             start = [p * d for p, d in zip(position, self.dilations, strict=True)]
@@ -118,6 +118,17 @@ def windows_of(
         pads,
         tuple(int(d) for d in dilations or ones),
     )
+
+
+def _padded_once(x: jax.Array, fill: np.ndarray, pads: Sequence[tuple[int, int]]) -> jax.Array:
+    """`x` with edges around (a negative one cuts off), of which many slices are to be taken.
+
+    Behind a barrier: XLA would pad anew, element by element, for each slice.
+    """
+    if not any(lo or hi for lo, hi in pads):
+        return x
+    padded = lax.pad(x, fill, [(lo, hi, 0) for lo, hi in pads])
+    return jnp.asarray(lax.optimization_barrier(padded))  # type: ignore[no-untyped-call]
 
 
 def _unrolls(windows: Windows, platform: str) -> bool:
@@ -261,7 +272,7 @@ def max_pool_grad(
             orig_input,
         )
         return jnp.asarray(pullback(grad)[0])
-    winner = _winners(orig_input, orig_output, windows)
+    winner = _framed(windows, _winners(orig_input, orig_output, windows))
 
     def won(lag: tuple[int, ...], number: np.ndarray, covered: np.ndarray) -> jax.Array:
         wanted = jnp.asarray(np.where(covered, number, -1).astype(winner.dtype))
@@ -287,8 +298,10 @@ def max_pool3d_grad(
     check_shape("grad", grad, windows.out)
     check_shape("orig_output", orig_output, windows.out)
 
+    framed = _framed(windows, orig_output)
+
     def equal(lag: tuple[int, ...], number: np.ndarray, covered: np.ndarray) -> jax.Array:
-        return (_spread(windows, orig_output, lag) == orig_input) & covered
+        return (_spread(windows, framed, lag) == orig_input) & covered
 
     return _gather(windows, grad, equal)
 
@@ -300,13 +313,10 @@ def _gather(windows: Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.A
     """Sum, for each input element, of the `grad` of the windows over it that it is `chosen` by."""
     if 0 in grad.shape or 0 in windows.sizes:
         return jnp.zeros(windows.sizes, grad.dtype)
-    # An element belongs to at most ceil(k / s) windows along each dimension: its `lag`-th window
-    # is the one that starts `lag` strides before the last one to start at or before it.
-    lags = [range(-(-k // s)) for k, s in zip(windows.ksize, windows.strides, strict=True)]
-    total = None
-    for lag in itertools.product(*lags):
+    framed, total = _framed(windows, grad), None
+    for lag in itertools.product(*_lags(windows)):
         number, covered = _place(windows, lag)
-        term = _spread(windows, grad, lag)
+        term = _spread(windows, framed, lag)
         if chosen is not None:
             term = jnp.where(chosen(lag, number, covered), term, zero(grad))
         elif not covered.all():
@@ -334,20 +344,36 @@ def _place(windows: Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     return number, covered
 
 
-def _spread(windows: Windows, values: jax.Array, lag: tuple[int, ...]) -> jax.Array:
-    """`values` of the `lag`-th window of each input element; zeros where there is none."""
-    padding, wide, start, joined = [], [], [], []
-    for axis, o in enumerate(values.shape):
+def _lags(windows: Windows) -> list[range]:
+    """Along each dimension an element belongs to at most ceil(k / s) windows: its `lag`-th is the
+    one that starts `lag` strides before the last one to start at or before it."""
+    return [range(-(-k // s)) for k, s in zip(windows.ksize, windows.strides, strict=True)]
+
+
+def _framed(windows: Windows, values: jax.Array) -> jax.Array:
+    """`values` of windows with zeros around for those of all lags that are not there."""
+    pads = []
+    for axis, (o, lags) in enumerate(zip(values.shape, _lags(windows), strict=True)):
         n, s, before = windows.sizes[axis], windows.strides[axis], windows.pads[axis][0]
-        steps = -(-(n + before) // s)
         # A negative edge cuts off windows that start behind the last element.
-        padding.append((lag[axis], steps - o - lag[axis], 0))
+        pads.append((len(lags) - 1, -(-(n + before) // s) - o))
+    return _padded_once(values, zero(values), pads)
+
+
+def _spread(windows: Windows, framed: jax.Array, lag: tuple[int, ...]) -> jax.Array:
+    """The values, `_framed`, of the `lag`-th window of each input element."""
+    first, wide, start, joined = [], [], [], []
+    for axis, lags in enumerate(_lags(windows)):
+        s = windows.strides[axis]
+        steps = framed.shape[axis] - len(lags) + 1
+        first.append(len(lags) - 1 - lag[axis])
         wide += [steps, s]
         joined.append(steps * s)
-        start.append(before)
-    values = lax.pad(values, zero(values), padding)
-    axes = tuple(range(0, 2 * values.ndim, 2))
-    values = lax.broadcast_in_dim(values, wide, axes).reshape(joined)
+        start.append(windows.pads[axis][0])
+    values = lax.slice(framed, first, [a + w for a, w in zip(first, wide[::2], strict=True)])
+    if any(s > 1 for s in windows.strides):
+        axes = tuple(range(0, 2 * values.ndim, 2))
+        values = lax.broadcast_in_dim(values, wide, axes).reshape(joined)
     return lax.slice(values, start, [a + n for a, n in zip(start, windows.sizes, strict=True)])
 
 
