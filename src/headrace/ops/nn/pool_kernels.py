@@ -327,7 +327,10 @@ def _gather(windows: Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.A
 
 
 def _place(windows: Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Which element of its `lag`-th window each input element is, and whether it is in one."""
+    """Which element of its `lag`-th window each input element is, and whether it is in one.
+
+    Broadcastable to the input: these become constants of the program.
+    """
     rank = len(windows.sizes)
     number = np.zeros((1,) * rank, np.int64)
     covered = np.ones((1,) * rank, bool)
@@ -337,9 +340,12 @@ def _place(windows: Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
         window = place // s - lag[axis]
         offset = place - window * s
         inside = (window >= 0) & (window < windows.out[axis]) & (offset < k)
+        number = number * k
+        if k == s == 1 and inside.all():
+            continue
         shape = [1] * rank
         shape[axis] = n
-        number = number * k + np.where(inside, offset, 0).reshape(shape)
+        number = number + np.where(inside, offset, 0).reshape(shape)
         covered = covered & inside.reshape(shape)
     return number, covered
 
