@@ -310,9 +310,17 @@ def _input_dims(node: Node) -> list[Dims]:
 
 
 def _is_elementwise(node: Node) -> bool:
-    return bool(node.inputs) and any(
-        source.dims[i] == node.dims[0] for source, i in node.inputs if node.dims
-    )
+    """Whether XLA puts this into the kernel of its user.
+
+    An input has the shape of the output, and little is done to each element: a product with a
+    square matrix has that shape, too.
+    """
+    d = node.op_def
+    if d.traits.elementwise:
+        return bool(node.inputs)
+    if not node.dims or (d.cost is not None and node_cost(node) > 0):
+        return False
+    return any(source.dims[i] == node.dims[0] for source, i in node.inputs)
 
 
 __all__ = [
