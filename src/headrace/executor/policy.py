@@ -32,16 +32,19 @@ _COMPILE_ALONE = 0.08
 #: Nodes are interpreted although some must be compiled alone, if these are no more of it all.
 _SMALL_PART = 0.1
 _INTERPRET_PER_OP = 3e-6
+#: Ops that NumPy has no function of its own for take it so many times as long.
+_SEVERAL_CALLS = 3.0
 _SECONDS_PER_OPERATION = 1e-9
-#: To call a program.
-CALL = 15e-6
+#: To call a program, to wait for what it computes, and to look at that as NumPy does. JAX alone
+#: takes 23 us of one core for that, and more where other threads want it.
+CALL = 45e-6
 #: The same where arrays come from the network and go there: they enter and leave JAX, and somebody
 #: waits for the thread that computes.
 CALL_FROM_HOST = 60e-6
 #: Bytes of an element of a variable.
 _BYTES = 4
-#: What NumPy takes to read or write an element.
-_SECONDS_PER_ELEMENT = 0.3e-9
+#: What NumPy takes to read or write an element of an array, and of one that a core's cache holds.
+_SECONDS_PER_ELEMENT, _SECONDS_IN_CACHE, _IN_CACHE = 0.3e-9, 0.1e-9, 1 << 16
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
 #: XLA's time grows with the third power of how deep branches lie in each other: it takes 1 s for 40
@@ -256,16 +259,36 @@ def costs_less(nodes: Sequence[Node], seconds: float) -> bool:
     for node in nodes:
         if node.op_def.interpret is None and not node.op_def.makes_handle:
             return False  # who knows how often its bodies run
-        total += _INTERPRET_PER_OP
-        if node.op_def.cost is not None:
-            total += _SECONDS_PER_OPERATION * node_cost(node)
-        for dims in (*node.dims, *_input_dims(node)):
-            if dims is None or None in dims:
-                return False
-            total += _SECONDS_PER_ELEMENT * math.prod(dims)  # type: ignore[arg-type]
+        cost = _seconds_on_numpy(node)
+        if cost is None:
+            return False
+        total += cost
         if total >= seconds:
             return False
     return True
+
+
+def _seconds_on_numpy(node: Node) -> float | None:
+    """What one node takes; None if not all sizes are known."""
+    one = _is_one_call(node)
+    total = _INTERPRET_PER_OP
+    if node.op_def.cost is not None:
+        total += _SECONDS_PER_OPERATION * node_cost(node)
+    for dims in (*node.dims, *_input_dims(node)):
+        if dims is None or None in dims:
+            return None
+        size: int = math.prod(dims)  # type: ignore[arg-type]
+        in_cache = one and size <= _IN_CACHE
+        total += size * (_SECONDS_IN_CACHE if in_cache else _SECONDS_PER_ELEMENT)
+    return total if one else _SEVERAL_CALLS * total
+
+
+def _is_one_call(node: Node) -> bool:
+    """Whether NumPy has one function for a node; some ops take it a dozen calls, and copies."""
+    traits = node.op_def.traits
+    if traits.elementwise or traits.reduces or traits.light or traits.fast_on_numpy:
+        return True
+    return traits.hands_on != "" or not traits.computes or bool(node.op_def.makes_handle)
 
 
 def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]]) -> bool:
