@@ -1,11 +1,12 @@
-"""Real pictures that installed packages ship: what the networks are trained on here."""
+"""Real pictures and words that installed packages ship: what the networks are trained on here."""
 
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
-from sklearn.datasets import load_sample_images
+from sklearn.datasets import load_digits, load_sample_images
 
 
 @functools.cache
@@ -24,3 +25,25 @@ def pieces(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
         top, left = (rng.randint(full - size + 1) for full in photograph.shape[:2])
         found.append(photograph[top : top + size, left : left + size])
     return np.stack(found), labels
+
+
+def digits(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Handwritten digits ``[count, size, size, 1]`` in 0 to 1, and which they are."""
+    data = load_digits()
+    times = size // 8
+    images = np.float32(data.images[:count] / 16.0)
+    images = images.repeat(times, axis=1).repeat(times, axis=2)
+    margin = (size - 8 * times) // 2
+    rest = size - 8 * times - margin
+    images = np.pad(images, [(0, 0), (margin, rest), (margin, rest)])
+    return images[..., np.newaxis], data.target[:count].astype(np.int32)
+
+
+def words(count: int, most: int) -> np.ndarray:
+    """The beginning of a text on Python as numbers of words below ``most``; 1 is any rare word."""
+    from pydoc_data.topics import topics
+
+    text = re.findall(r"[a-z']+|[^\sa-z]", topics["with"].lower())[:count]
+    frequent = sorted(set(text), key=lambda word: (-text.count(word), word))[: most - 2]
+    number = {word: index for index, word in enumerate(frequent, start=2)}
+    return np.array([number.get(word, 1) for word in text], np.int32)
