@@ -15,7 +15,7 @@ from headrace.launch.script import knows_clusters, source_of
         ("cluster = tf.train.ClusterSpec({})", True),
         ("config = os.environ['TF_CONFIG']", True),
         ("tf.estimator.train_and_evaluate(e, t, v)", True),
-        ("from tensorflow.estimator import RunConfig as R", True),
+        ("from tensorflow.estimator import RunConfig as R", False),
         ("# ClusterSpec\n'about TF_CONFIG'", False),
         ("print 'Python 2'", True),
     ],

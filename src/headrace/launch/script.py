@@ -12,7 +12,6 @@ __all__ = ["knows_clusters", "source_of"]
 _SIGNS = frozenset(
     {
         "ClusterSpec",
-        "RunConfig",
         "TF_CONFIG",
         "TFConfigClusterResolver",
         "read_tf_config",
