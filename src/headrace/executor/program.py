@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 #: Bytes of all values of a program from which on it is watched for a lack of memory.
 LARGE = 16 << 20
+#: State of so many bytes that NumPy has made goes to the device before the first call: to copy it
+#: for each call takes longer than what the call does with it.
+MOVED = 1 << 16
 
 
 class InPlace(NamedTuple):
@@ -303,4 +306,4 @@ def _result(value: Any) -> Any:
     return jnp.asarray(value)
 
 
-__all__ = ["LARGE", "NOTHING_LARGE", "InPlace", "Program", "bind_edges"]
+__all__ = ["LARGE", "MOVED", "NOTHING_LARGE", "InPlace", "Program", "bind_edges"]
