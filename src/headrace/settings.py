@@ -49,6 +49,8 @@ class Flags:
         data_parallel: how a program that knows nothing of clusters trains on the one that
             ``TF_CONFIG`` describes: ``async``, ``sync``, ``sync:N`` with N backup workers, or
             ``all-reduce``; "" leaves it alone. `headrace launch` sets it for workers.
+        elastic: whether workers may join those of ``data_parallel`` later, so that one that is
+            alone shares its variables, too. `headrace launch --elastic` sets it.
         join: ``host:port`` of a task of the running cluster that the `tf.train.Server` of this
             process joins, though it knows that cluster already: the others do not know it yet.
         tf32: whether products and convolutions of float32 on NVIDIA's GPUs may round what they
@@ -79,6 +81,7 @@ class Flags:
     data_parallel: str = _like(
         "(async|sync(:[0-9]+)?|all-reduce)?", "async, sync, sync:N or all-reduce"
     )
+    elastic: bool = False
     join: str = ""
     tf32: bool = False
     log_format: str = _one_of("plain", "json")

@@ -35,6 +35,7 @@ from headrace.ops.state.initializers import Zeros
 from headrace.ops.state.variables import Variable
 from headrace.ops.state.variables_api import global_variables_initializer
 from headrace.session.session import Session
+from headrace.settings import flags
 
 __all__ = ["ended", "install", "sharing", "taken"]
 
@@ -43,9 +44,9 @@ _APART = 1_000_003
 
 
 def sharing() -> Any:
-    """This worker's share, if several train the models of this script; else None."""
+    """This worker's share, if several train the models of this script, or may later; else None."""
     own = share.of(get_default_graph())
-    return own if own is not None and own.workers > 1 else None
+    return own if own is not None and (own.workers > 1 or flags.elastic) else None
 
 
 class SharedModel:

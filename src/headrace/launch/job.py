@@ -262,6 +262,8 @@ def environment_of(job: LaunchJob, task: TaskId, contact: str = "") -> dict[str,
     found = {} if job.chief else {"HEADRACE_FIRST_WORKER_IS_CHIEF": "1"}
     if task.job in (CHIEF, WORKER) and job.data_parallel:
         found["HEADRACE_DATA_PARALLEL"] = job.data_parallel
+        if job.elastic:
+            found["HEADRACE_ELASTIC"] = "1"
     if contact:
         found["HEADRACE_JOIN"] = contact
     if job.metrics_port is not None and task.job != EVALUATOR:
