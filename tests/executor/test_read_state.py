@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+import pytest
 
 import headrace as tf
 from headrace.executor.program import MOVED
+from headrace.settings import flags
 
 
-def test_state_of_numpy_is_handed_to_the_device_once() -> None:
+def test_state_of_numpy_is_handed_to_the_device_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """JAX copies what NumPy has not aligned: in each step, if the variable stayed NumPy's."""
+    monkeypatch.setattr(flags, "interpret", "never")  # so little would not be compiled
     with tf.Graph().as_default(), tf.Session() as sess:
         fed = tf.placeholder(tf.float32, [MOVED // 4])
         state = tf.Variable(fed, trainable=False, name="state")

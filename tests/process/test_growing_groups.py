@@ -44,8 +44,9 @@ with tf.train.MonitoredTrainingSession(
 ) as sess:
     while not sess.should_stop():
         count, (done, value) = sess.run([here, look])
-        print("step", done, int(count), float(value[7]).hex(), flush=True)
-print("left", flush=True)
+        # In one piece: the log goes to the same pipe from another thread.
+        print(f"step {done} {int(count)} {float(value[7]).hex()}\\n", end="", flush=True)
+print("left\\n", end="", flush=True)
 """
 
 
