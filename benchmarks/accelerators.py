@@ -13,7 +13,6 @@ import argparse
 import importlib.util
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -62,20 +61,19 @@ def main() -> int:
         and (not options.only or workload.name in options.only)
     ]
     console, rows = Console(width=120), []
-    with tempfile.TemporaryDirectory() as cache:
-        pythons = dict.fromkeys(present, sys.executable)
-        bench = Bench(pythons, options.repeat, options.seconds, log, cache)
-        sides = {name: bench.start(name) for name in present}
-        try:
-            for workload in chosen:
-                row = bench.measure(workload, sides, ACCELERATED)
-                row.baseline = "jax"
-                rows.append(row)
-                for name, text in row.errors.items():
-                    console.print(f"{workload.name}: {name}: {text}", markup=False)
-        finally:
-            for side in sides.values():
-                side.close()
+    pythons = dict.fromkeys(present, sys.executable)
+    bench = Bench(pythons, options.repeat, options.seconds, log)
+    sides = {name: bench.start(name) for name in present}
+    try:
+        for workload in chosen:
+            row = bench.measure(workload, sides, ACCELERATED)
+            row.baseline = "jax"
+            rows.append(row)
+            for name, text in row.errors.items():
+                console.print(f"{workload.name}: {name}: {text}", markup=False)
+    finally:
+        for side in sides.values():
+            side.close()
     console.print(table_of(rows))
     save(options.json, rows, {name: side.version for name, side in sides.items()})
     return int(any("headrace" in row.errors for row in rows))

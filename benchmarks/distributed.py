@@ -32,7 +32,7 @@ sys.path.insert(0, str(HERE))
 
 from distributed_cluster import Cluster, Namespaces, NotAllowed, SideError  # noqa: E402
 from distributed_workloads import WORKLOADS, Workload  # noqa: E402
-from run import peer_python  # noqa: E402
+from run import pythons_of  # noqa: E402
 
 OURS, THEIRS = "headrace", "tensorflow"
 SIDES = (OURS, THEIRS)
@@ -244,20 +244,6 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=list(SIDES))
     parser.add_argument("--json", type=Path, default=HERE / "results" / "distributed.json")
     return parser.parse_args(arguments)
-
-
-def pythons_of(sides: list[str], console: Console) -> dict[str, str]:
-    """The interpreter of each side that can run."""
-    pythons = {OURS: sys.executable}
-    peer = peer_python()
-    if peer is not None:
-        pythons[THEIRS] = peer
-    elif THEIRS in sides:
-        console.print(
-            "TensorFlow is not here, so only Headrace is timed. To make its environment: "
-            "[bold]make peer[/] (see tools/peer/README.md), or set HEADRACE_PEER_PYTHON."
-        )
-    return {side: python for side, python in pythons.items() if side in sides}
 
 
 def main(arguments: list[str] | None = None) -> int:

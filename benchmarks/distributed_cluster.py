@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from distributed_workloads import Workload
+from side import environment_of
 
 HERE = Path(__file__).resolve().parent
 START_SECONDS = 120.0
@@ -206,12 +207,7 @@ class Cluster:
         self.side, self._timeout = side, timeout
         self._lockstep = workload.lockstep
         self._tasks: list[TaskProcess] = []
-        environment = os.environ | {
-            "HEADRACE_COMPILE_CACHE": str(directory / "cache"),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
-            "PYTHONPATH": str(HERE.parent / "src") if side == "headrace" else "",
-        }
+        environment = environment_of(HERE.parent if side == "headrace" else None)
         environment |= workload.environment if side == "headrace" else {}
         hosts = namespaces.addresses if namespaces else ("127.0.0.1", "127.0.0.1")
         ports = free_ports(workload.servers + workload.workers)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import workloads
-from alone import arguments_of_side
 from model_workloads import classifier
+from side import arguments_of_side
 
 #: Trains one step; the other waits for those so far.
 Program = tuple[Callable[[], Any], Callable[[], Any]]

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from alone import arguments_of_side
+from side import arguments_of_side
 
 MODELS = Path(__file__).resolve().parents[1] / "src" / "headrace" / "models"
 #: Steps of a process that do not count: they may be interpreted, or compile.

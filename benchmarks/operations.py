@@ -13,7 +13,6 @@ import argparse
 import os
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 
 from operation_cases import SIZES, all_operations
@@ -107,10 +106,9 @@ def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) ->
     options.json.parent.mkdir(parents=True, exist_ok=True)
     log = options.json.with_suffix(".log")
     log.write_text("")
-    with tempfile.TemporaryDirectory() as cache:
-        ours = dict.fromkeys(["headrace", *["xla"] * options.xla], sys.executable)
-        pythons = ours | {"tensorflow": peer}
-        rows, versions = measure(Bench(pythons, options.repeat, options.seconds, log, cache), names)
+    ours = dict.fromkeys(["headrace", *["xla"] * options.xla], sys.executable)
+    pythons = ours | {"tensorflow": peer}
+    rows, versions = measure(Bench(pythons, options.repeat, options.seconds, log), names)
     save(options.json, rows, versions)
     _summary(rows, options.worst, target)
     if options.markdown:

@@ -18,7 +18,6 @@ import platform
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,6 +28,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from side import environment_of  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 MAX_ITERATIONS = 5000
@@ -46,16 +46,9 @@ class Side:
         tree: the checkout whose Headrace and workloads these sides run.
     """
 
-    def __init__(self, name: str, python: str, log: Path, cache: str, tree: Path) -> None:
+    def __init__(self, name: str, python: str, log: Path, tree: Path) -> None:
         self.name = name
-        environment = os.environ | {
-            "HEADRACE_COMPILE_CACHE": cache,
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
-            "PYTHONPATH": str(tree / "src")
-            if name in HEADRACE_SIDES
-            else os.environ.get("PYTHONPATH", ""),
-        }
+        environment = environment_of(tree if name in HEADRACE_SIDES else None)
         if name == "xla":
             environment["HEADRACE_NATIVE"] = ""
         self._log = log
@@ -139,6 +132,20 @@ def peer_python() -> str | None:
     return next((path for path in candidates if Path(path).exists()), None)
 
 
+def pythons_of(sides: list[str], console: Console) -> dict[str, str]:
+    """The interpreter of each side, Headrace and TensorFlow, that is wanted and can run."""
+    pythons = {"headrace": sys.executable}
+    peer = peer_python()
+    if peer is not None:
+        pythons["tensorflow"] = peer
+    elif "tensorflow" in sides:
+        console.print(
+            "TensorFlow is not here, so only Headrace is timed. To make its environment: "
+            "[bold]make peer[/] (see tools/peer/README.md), or set HEADRACE_PEER_PYTHON."
+        )
+    return {side: python for side, python in pythons.items() if side in sides}
+
+
 @dataclass
 class Bench:
     """The sides that run, and how long each workload is timed."""
@@ -147,22 +154,19 @@ class Bench:
     repeat: int
     seconds: float
     log: Path
-    cache: str
     before: Path | None = None
 
-    def start(self, name: str, cache: str | None = None) -> Side:
+    def start(self, name: str) -> Side:
         tree = self.before if name == "before" and self.before is not None else HERE.parent
-        own_cache = f"{self.cache}/{name}" if cache is None else cache
-        return Side(name, self.pythons[name], self.log, own_cache, tree)
+        return Side(name, self.pythons[name], self.log, tree)
 
     @contextlib.contextmanager
     def fresh(self, name: str) -> Iterator[Side]:
-        with tempfile.TemporaryDirectory() as cache:
-            side = self.start(name, cache)
-            try:
-                yield side
-            finally:
-                side.close()
+        side = self.start(name)
+        try:
+            yield side
+        finally:
+            side.close()
 
     def measure(
         self, workload: Workload, sides: dict[str, Side], chosen: tuple[str, ...] | None = None
@@ -286,27 +290,26 @@ def main() -> int:
     log.write_text("")
     repeat, seconds = (3, 0.1) if options.quick else (options.repeat, options.seconds)
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as cache:
-        bench = Bench(pythons, repeat, seconds, log, cache, options.before)
-        sides: dict[str, Side] = {}
-        try:
-            for name in pythons:
-                try:
-                    sides[name] = bench.start(name)
-                except ChildProcessError as error:
-                    console.print(str(error), markup=False)
-            for workload in WORKLOADS:
-                if workload.asked_for and not options.only:
-                    continue
-                if options.only and workload.name not in options.only:
-                    continue
-                with console.status(workload.title):
-                    rows.append(bench.measure(workload, sides))
-                for name, text in rows[-1].errors.items():
-                    console.print(f"{workload.name}: {name} failed: {text}", markup=False)
-        finally:
-            for side in sides.values():
-                side.close()
+    bench = Bench(pythons, repeat, seconds, log, options.before)
+    sides: dict[str, Side] = {}
+    try:
+        for name in pythons:
+            try:
+                sides[name] = bench.start(name)
+            except ChildProcessError as error:
+                console.print(str(error), markup=False)
+        for workload in WORKLOADS:
+            if workload.asked_for and not options.only:
+                continue
+            if options.only and workload.name not in options.only:
+                continue
+            with console.status(workload.title):
+                rows.append(bench.measure(workload, sides))
+            for name, text in rows[-1].errors.items():
+                console.print(f"{workload.name}: {name} failed: {text}", markup=False)
+    finally:
+        for side in sides.values():
+            side.close()
     console.print(table_of(rows))
     save(options.json, rows, {name: side.version for name, side in sides.items()})
     console.print(f"Written to {options.json}", highlight=False)

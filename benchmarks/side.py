@@ -14,7 +14,9 @@ import os
 import sys
 import time
 import traceback
+from pathlib import Path
 from types import ModuleType
+from typing import TextIO
 
 MODULES = {
     "headrace": "headrace",
@@ -24,6 +26,20 @@ MODULES = {
 }
 WARM_UP_STEPS = 5
 WARM_UP_SECONDS = 2.0
+
+
+def environment_of(tree: Path | None) -> dict[str, str]:
+    """The environment of a process that is timed: no compiled programs on disk, few messages.
+
+    Args:
+        tree: the checkout whose Headrace it runs; None for other sides.
+    """
+    return os.environ | {
+        "HEADRACE_COMPILATION_CACHE": "",
+        "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
+        "PYTHONPATH": "" if tree is None else str(tree / "src"),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
 
 
 def take_stdout() -> int:
@@ -41,6 +57,14 @@ def load(side: str) -> ModuleType:
         module.disable_v2_behavior()
         module.logging.set_verbosity(module.logging.FATAL)
     return module
+
+
+def arguments_of_side() -> tuple[ModuleType, list[str], TextIO]:
+    """In a process for one measurement (`alone.py`): the module of its side, further arguments, and
+    where the answer goes."""
+    answers = os.fdopen(take_stdout(), "w")
+    side, *rest = sys.argv[1:]
+    return load(side), rest, answers
 
 
 def _build(side: str, module: object, name: str):

@@ -17,11 +17,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from distributed import OURS, SIDES, THEIRS, Bench, Row, pythons_of, save
+from distributed import OURS, SIDES, THEIRS, Bench, Row, save
 from distributed_workloads import Workload, weak_scaling
 from language_workloads import WORDS
 from rich.console import Console
 from rich.table import Table
+from run import pythons_of
 
 HERE = Path(__file__).resolve().parent
 COLOURS = {OURS: "#1f77b4", THEIRS: "#ff7f0e"}

@@ -32,6 +32,14 @@ def test_a_task_reads_its_cluster_from_its_environment():
     assert "HEADRACE_JOIN" not in found
 
 
+@pytest.mark.parametrize("elastic", [None, (1, 3)])
+def test_workers_know_whether_others_may_join(elastic):
+    job = LaunchJob("train.py", ps=1, workers=1, elastic=elastic)
+    tasks = TaskId("worker", 0), TaskId("ps", 0)
+    told = [environment_of(job, task).get("HEADRACE_ELASTIC") for task in tasks]
+    assert told == ["1" if elastic else None, None]
+
+
 def test_a_worker_that_comes_later_knows_whom_to_ask():
     job = LaunchJob("train.py", ps=2, workers=2, elastic=(2, 4))
     addresses = {**ADDRESSES, "worker": ["b:1", "b:2", "b:3"]}

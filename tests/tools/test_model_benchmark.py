@@ -24,9 +24,8 @@ def modules(monkeypatch):
     return types.SimpleNamespace(alone=alone, work=model_workloads, bench=models)
 
 
-def _timed(modules, label, target):
-    case = modules.work.ModelCase.named(label)
-    return modules.bench.Timed(case, modules.bench.Row(label, case.title, "tensorflow", target))
+def _timed(modules, label):
+    return modules.bench.Timed(modules.work.ModelCase.named(label))
 
 
 def test_a_process_answers_the_seconds_of_its_steps(modules, tmp_path):
@@ -60,11 +59,12 @@ def test_a_process_that_fails_names_the_log(modules, tmp_path):
 
 
 def test_cells_give_medians_ratio_and_what_is_done_in_a_second(modules):
-    timed = _timed(modules, "word_lstm", 0.6)
+    timed = _timed(modules, "word_lstm")
     for side, seconds in (("headrace", 0.5), ("tensorflow", 1.0)):
         timed.steps.seconds[side] = [seconds]
         timed.first.seconds[side] = [4 * seconds]
-    assert timed.cells() == [
+    (line,) = timed.lines()
+    assert line == [
         "word LSTM, 2 x 650",
         "20",
         "500 ms",
@@ -78,7 +78,7 @@ def test_cells_give_medians_ratio_and_what_is_done_in_a_second(modules):
 
 
 def test_what_fails_is_said_in_its_cell(modules):
-    timed = _timed(modules, "lenet", 1.2)
+    timed = _timed(modules, "lenet")
     timed.steps.errors["tensorflow"] = "no answer within 240 s"
     timed.steps.seconds["headrace"] = [0.25]
-    assert timed.cells()[2:7] == ["250 ms", "failed", "-", "1.2", "400 images"]
+    assert timed.lines()[0][2:7] == ["250 ms", "failed", "-", "1.2", "400 images"]

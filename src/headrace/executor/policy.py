@@ -275,9 +275,9 @@ def _seconds_on_numpy(node: Node) -> float | None:
     if node.op_def.cost is not None:
         total += _SECONDS_PER_OPERATION * node_cost(node)
     for dims in (*node.dims, *_input_dims(node)):
-        if dims is None or None in dims:
+        size = num_elements_static(dims)
+        if size is None:
             return None
-        size: int = math.prod(dims)  # type: ignore[arg-type]
         in_cache = one and size <= _IN_CACHE
         total += size * (_SECONDS_IN_CACHE if in_cache else _SECONDS_PER_ELEMENT)
     return total if one else _SEVERAL_CALLS * total
