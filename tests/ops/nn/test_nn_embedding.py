@@ -169,6 +169,26 @@ def test_refusals_of_dropout(arguments: dict[str, float], message: str) -> None:
         tf.nn.dropout(tf.ones([3], tf.int32), 0.5)
 
 
+@pytest.mark.parametrize("k", [0, 1, 5, 1000])
+def test_in_top_k_of_many_classes_is_that_of_whole_rows(k: int) -> None:
+    rng = np.random.RandomState(k)
+    values = rng.randint(0, 300, (40, 700)).astype(np.float32)  # with ties
+    values[3, 650], values[4, 2], values[5, 400] = np.nan, np.inf, -np.inf
+    targets = rng.randint(0, 700, 40).astype(np.int32)
+    targets[:3] = [-1, 700, 699]
+    values[np.arange(6, 20), targets[6:20]] = 299
+    expected = []
+    for row, target in zip(values, targets.tolist(), strict=True):
+        known = 0 <= target < 700 and bool(np.isfinite(row).all())
+        expected.append(known and int((row > row[target]).sum()) < k)
+    scores, wanted = tf.Variable(values), tf.Variable(targets)
+    best = tf.nn.in_top_k(scores, wanted, k)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):  # interpreted, and as later steps run it
+            assert session.run(best).tolist() == expected
+
+
 def test_in_top_k_of_fed_scores() -> None:
     scores = tf.placeholder(tf.float32, [None, 3])
     best = tf.nn.in_top_k(scores, [0, 2], 1)

@@ -101,6 +101,8 @@ def require_in_range(xp: Any, indices: Any, bound: Any, what: str = "indices") -
         return
     if isinstance(indices, np.ndarray) and isinstance(bound, int):
         xp = np  # known while tracing
+        if indices.min() >= 0 and indices.max() < bound:
+            return
     bad = (indices < 0) | (indices >= bound)
     flat = bad.ravel()
     position = xp.argmax(flat)

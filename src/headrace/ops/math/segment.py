@@ -81,20 +81,21 @@ def scatter_rows(kind: str, rows: Any, ids: Any, size: Any, infinite: bool = Fal
     return getattr(out.at[ids], _REDUCERS[kind][0])(wide, mode="drop").astype(rows.dtype)
 
 
-def scatter_rows_np(
-    kind: str, rows: Array, ids: Array, size: int, infinite: bool = False, is_sorted: bool = False
-) -> Array:
+def scatter_rows_np(kind: str, rows: Array, ids: Array, size: int, infinite: bool = False) -> Array:
     """``scatter_rows`` on arrays; all ids are in range."""
-    wide = rows if kind in ("Max", "Min") else widened(rows)
-    if is_sorted:
-        out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
-        reduce_sorted_rows(_REDUCERS[kind][1], wide, ids, out)
-        return out.astype(rows.dtype, copy=False)
     if kind == "Sum":
-        return summed_rows(wide, ids, size).astype(rows.dtype, copy=False)
-    out = np.full((size, *rows.shape[1:]), _start(kind, rows.dtype, infinite), wide.dtype)
-    _REDUCERS[kind][1].at(out, ids, wide)
-    return out.astype(rows.dtype)
+        return summed_rows(widened(rows), ids, size).astype(rows.dtype, copy=False)
+    order = np.argsort(ids, kind="stable")
+    start = _start(kind, rows.dtype, infinite)
+    return _sorted_rows_np(kind, rows[order], ids[order], size, start)
+
+
+def _sorted_rows_np(kind: str, rows: Array, ids: Array, size: int, start: Any) -> Array:
+    """The rows of sorted ids combined; ``start`` where there are none."""
+    wide = rows if kind in ("Max", "Min") else widened(rows)
+    out = np.full((size, *rows.shape[1:]), start, wide.dtype)
+    reduce_sorted_rows(_REDUCERS[kind][1], wide, ids, out)
+    return out.astype(rows.dtype, copy=False)
 
 
 # -- sorted ids ---------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def require_sorted(ids: Array) -> int:
     """
     if ids.size == 0:
         return 0
-    checks.require(bool((np.diff(ids) >= 0).all()), NOT_SORTED)
+    checks.require(bool((ids[1:] >= ids[:-1]).all()), NOT_SORTED)
     checks.require(bool(ids[0] >= 0), "segment ids must be >= 0")
     return int(ids[-1]) + 1
 
@@ -178,13 +179,9 @@ def _sorted_np(kind: str, data: Array, ids: Array) -> Any:
     size = require_sorted(ids)
     if kind == "Mean":
         return _segment_means(
-            np,
-            data,
-            ids,
-            size,
-            lambda rows: scatter_rows_np("Sum", rows, ids, size, is_sorted=True),
+            np, data, ids, size, lambda rows: _sorted_rows_np("Sum", rows, ids, size, 0)
         )
-    return _fill_gaps(np, kind, scatter_rows_np(kind, data, ids, size, True, True), ids, size)
+    return _sorted_rows_np(kind, data, ids, size, 1 if kind == "Prod" else 0)
 
 
 def _sorted_traced(kind: str, data: Any, ids: Array) -> Any:
@@ -194,15 +191,15 @@ def _sorted_traced(kind: str, data: Any, ids: Array) -> Any:
         return _segment_means(
             jnp, data, ids, size, lambda rows: scatter_rows("Sum", rows, ids, size)
         )
-    return _fill_gaps(jnp, kind, scatter_rows(kind, data, ids, size, True), ids, size)
+    return _fill_gaps(kind, scatter_rows(kind, data, ids, size, True), ids, size)
 
 
-def _fill_gaps(xp: Any, kind: str, out: Any, ids: Array, size: int) -> Any:
+def _fill_gaps(kind: str, out: Any, ids: Array, size: int) -> Any:
     """Ids that do not occur give 0 in a maximum or minimum."""
     if kind not in ("Max", "Min"):
         return out
     present = np.bincount(ids, minlength=size) > 0
-    return out if present.all() else xp.where(column(present, out), out, out.dtype.type(0))
+    return out if present.all() else jnp.where(column(present, out), out, out.dtype.type(0))
 
 
 def lower_with_known(

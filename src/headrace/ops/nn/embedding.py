@@ -19,6 +19,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
+from headrace.ops.core.traits import Traits
 from headrace.ops.math.clip import clip_by_norm
 from headrace.ops.nn.windows import checked_rank
 from headrace.ops.random.api import random_uniform
@@ -52,8 +53,36 @@ def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     return sayable & (greater < k)
 
 
-def _in_top_k_attr(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
-    return _in_top_k(xp, predictions, targets, k)
+#: So many classes are looked at first. Most rows have ``k`` greater ones among them.
+_FIRST_CLASSES = 64
+
+
+def _in_top_k_np(predictions: Any, targets: Any, k: Any) -> Any:
+    """The same class by class: no row is read further than to its ``k``-th greater prediction."""
+    count, classes = predictions.shape
+    if classes <= _FIRST_CLASSES or targets.shape != (count,):
+        return _in_top_k(np, predictions, targets, k)
+    result = np.zeros(count, np.bool_)
+    rows = np.flatnonzero((targets >= 0) & (targets < classes))
+    own = predictions[rows, targets[rows]][:, None]
+    greater = np.zeros(len(rows), np.int64)
+    begin, end = 0, _FIRST_CLASSES
+    while begin < classes and rows.size:
+        part = predictions[rows, begin:end] if begin or rows.size < count else predictions[:, :end]
+        greater += np.count_nonzero(part > own, axis=1)
+        open_ = np.flatnonzero((greater < k) & np.isfinite(part).all(axis=1))
+        rows, own, greater = rows[open_], own[open_], greater[open_]
+        begin, end = end, 4 * end
+    result[rows] = True
+    return result
+
+
+def _in_top_k_numpy_wins(predictions: Any, targets: Any, *k: Any) -> bool:
+    return bool(predictions.shape[1] >= _FIRST_CLASSES * 4)
+
+
+def _in_top_k_attr(function: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+    return function(predictions, targets, k)
 
 
 _NO_GRADIENT = NotDifferentiable("the result is boolean")
@@ -62,8 +91,9 @@ define_op(
     "InTopK(predictions: float32, targets: T) -> precision: bool",
     attrs="k: int, T: index = int32",
     shape=_in_top_k_shape,
-    kernel=partial(_in_top_k_attr, jnp),
-    interpret=partial(_in_top_k_attr, np),
+    kernel=partial(_in_top_k_attr, partial(_in_top_k, jnp)),
+    interpret=partial(_in_top_k_attr, _in_top_k_np),
+    traits=Traits(numpy_wins=_in_top_k_numpy_wins),
     gradient=_NO_GRADIENT,
 )
 define_op(
@@ -71,7 +101,8 @@ define_op(
     attrs="T: index = int32",
     shape=_in_top_k_shape,
     kernel=partial(_in_top_k, jnp),
-    interpret=partial(_in_top_k, np),
+    interpret=_in_top_k_np,
+    traits=Traits(numpy_wins=_in_top_k_numpy_wins),
     gradient=_NO_GRADIENT,
 )
 
