@@ -56,10 +56,10 @@ class Limit:
         """Whether the step is to end."""
         return self.left or self.clock() >= self.deadline
 
-    def error(self) -> DeadlineExceededError:
-        """What a step that takes longer ends with."""
+    def error(self, reason: str = "") -> DeadlineExceededError:
+        """What a step that takes longer ends with; ``reason``: a sentence on what it waits for."""
         text = f"Timed out waiting for notification: the step did not finish within {self}."
-        return DeadlineExceededError(None, None, text)
+        return DeadlineExceededError(None, None, f"{text} {reason}".rstrip())
 
 
 class _Outcome:
@@ -91,6 +91,7 @@ def in_time(
     check: Callable[[], None],
     leave: Callable[[], None],
     grace: float = 0.1,
+    reason: Callable[[], str] = str,
 ) -> Any:
     """The result of ``call()``, which runs in another thread.
 
@@ -98,6 +99,7 @@ def in_time(
         check: raises when there is another reason to leave: the session is closed.
         leave: called when the caller leaves.
         grace: the work itself gets so many seconds more to say why it has not ended.
+        reason: asked when it has not: a sentence on what the work waits for, or "".
 
     Raises:
         DeadlineExceededError: if it takes longer than ``limit``.
@@ -111,7 +113,7 @@ def in_time(
         while not outcome.wait(min(_LOOK, until - limit.clock())):
             check()
             if limit.clock() >= until:
-                raise limit.error()
+                raise limit.error(reason())
     except BaseException:
         # From here on the work, which goes on, writes nothing.
         limit.left = True

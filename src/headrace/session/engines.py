@@ -34,6 +34,9 @@ class SessionEngine(Protocol):
     def leave(self) -> None:
         """The caller of a step has gone."""
 
+    def waits_for(self) -> str:
+        """A sentence on tasks that do not answer, "" where there are none."""
+
     def partial_run(self, request: PlanRequest) -> Any: ...
 
     def list_devices(self) -> list[Any]: ...

@@ -170,7 +170,8 @@ class BaseSession:
         return results
 
     def _in_time(self, call: Callable[[], Any], limit: Limit) -> Any:
-        return in_time(call, limit, self._check_open, self._leave, self._engine.grace)
+        engine = self._engine
+        return in_time(call, limit, self._check_open, self._leave, engine.grace, engine.waits_for)
 
     def _check_open(self) -> None:
         if self._closed:

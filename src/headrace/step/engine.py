@@ -170,6 +170,10 @@ class ProcessEngine:
         if self.store.lock.acquire(timeout=_LEAVE_SECONDS):
             self.store.lock.release()
 
+    def waits_for(self) -> str:
+        """No task: all is in this process."""
+        return ""
+
     def close(self) -> None:
         """Free all state; what waits in a step is cancelled."""
         self.store.close()

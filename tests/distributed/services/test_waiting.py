@@ -11,6 +11,7 @@ from server_clusters import eventually
 import headrace as tf
 from headrace import settings as config
 from headrace.distributed.links import peers
+from headrace.distributed.services.client import OwnMasterEngine
 from headrace.settings import flags
 
 PS0, PS1 = "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1"
@@ -100,6 +101,19 @@ def test_the_sessions_own_limits(cluster, either):
     ):
         session.run(v.initializer, options=tf.RunOptions(timeout_in_ms=400))
     assert time.monotonic() - began < 20
+
+
+def test_a_limit_that_ends_first_names_the_task(cluster, monkeypatch):
+    monkeypatch.setattr(OwnMasterEngine, "grace", -0.2)  # before whoever connects gives up
+    c = cluster(start=False, ps=1, worker=1)
+    c.start("worker")
+    with tf.device("/job:ps/task:0"):
+        v = tf.Variable(1.0)
+    with tf.Session(c.target()) as session, pytest.raises(tf.errors.DeadlineExceededError) as error:
+        session.run(v.initializer, options=tf.RunOptions(timeout_in_ms=600))
+    address = c.spec.task_address("ps", 0)
+    assert "the step did not finish within timeout_in_ms=600." in error.value.message
+    assert error.value.message.endswith(f"There was no answer yet from {PS0} at {address}.")
 
 
 @pytest.mark.parametrize("limit", ["config", "options"])

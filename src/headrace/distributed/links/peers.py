@@ -112,6 +112,8 @@ class Peers:
         #: A link can be used from now on, or is lost.
         self._changed = threading.Condition()
         self._dialling: dict[str, threading.Lock] = {}
+        #: Where the tasks are that are dialled now.
+        self._awaited: dict[str, str] = {}
         #: Links that we have dialled past a data port: the address, and when to try that again.
         self._fallbacks: dict[Link, tuple[str, float]] = {}
         self._stop = threading.Event()
@@ -172,6 +174,12 @@ class Peers:
         """All links."""
         return self._table.all()
 
+    def waits_for(self) -> str:
+        """A sentence on the tasks that are being connected to, "" if there are none."""
+        waited = sorted(self._awaited.copy().items())
+        tasks = ", ".join(f"{task} at {address}" for task, address in waited)
+        return f"There was no answer yet from {tasks}." if tasks else ""
+
     def link(self, task: str, address: str, timeout: float, step: int | None = None) -> Link:
         """The link to a task; connects, and waits for it, where there is none.
 
@@ -189,8 +197,10 @@ class Peers:
             reason = f"no answer at {address} for {timeout:.1f} s"
             raise unavailable(task, step, reason)
         try:
+            self._awaited[task] = address
             return self._connect(task, address, timeout, step)
         finally:
+            self._awaited.pop(task, None)
             dialling.release()
 
     def _connect(self, task: str, address: str, timeout: float, step: int | None) -> Link:

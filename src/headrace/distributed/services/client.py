@@ -94,7 +94,7 @@ def _address(target: str) -> str:
 class _ClusterEngine:
     """What both kinds of engine share."""
 
-    #: The master answers so much later at most.
+    #: The master answers so much later at most, and names the tasks that it has waited for.
     grace = 0.3
 
     def leave(self) -> None:
@@ -144,6 +144,10 @@ class OwnMasterEngine(_ClusterEngine):
         """Whether this process is to leave the cluster: its training loop stops."""
         return self._master.is_leaving
 
+    def waits_for(self) -> str:
+        """See `SessionEngine`."""
+        return str(self._master.peers.waits_for())
+
     def list_devices(self) -> list[Any]:
         """The devices of all tasks that answer."""
         return self._session.list_devices()
@@ -186,6 +190,9 @@ def named(error: OpError, graph: Any) -> OpError:
 
 class OtherMasterEngine(_ClusterEngine):
     """A session whose master is the server of another process."""
+
+    #: Its answer comes over the network, and from a machine that may be busy.
+    grace = 1.0
 
     def __init__(self, address: str, graph: Any, config: Any) -> None:
         self.address = address
@@ -290,6 +297,10 @@ class OtherMasterEngine(_ClusterEngine):
                 "Make a new session.",
             )
         return link
+
+    def waits_for(self) -> str:
+        """See `SessionEngine`; which tasks the master waits for, it says itself."""
+        return "" if self._peers is None else str(self._peers.waits_for())
 
     # -- plans ------------------------------------------------------------------------------------
 
