@@ -81,6 +81,17 @@ def test_refuses():
         model.log_density(np.zeros([3, 1]), np.zeros([3, 1]))
 
 
+@pytest.mark.parametrize("targets", [[0.0, 2.0], [-1.0, 1.0], [0.0, np.nan]])
+def test_targets_that_are_no_probabilities_are_refused(targets):
+    model, x = tf.bayes.LogisticRegression(), [[1.0], [2.0]]
+    fed = tf.placeholder(tf.float32, [2])
+    wanted = "targets of a logistic regression must be 0 or 1, or lie between"
+    with tf.Session() as sess:
+        for found in (model.laplace(x, fed).mean, model.log_density(x, fed)(tf.zeros([1]))):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=wanted):
+                sess.run(found, {fed: targets})
+
+
 # -- regressions --------------------------------------------------------------------------------
 
 

@@ -127,6 +127,17 @@ def test_degenerate_points(kind: str) -> None:
                 np.testing.assert_array_equal(a, b)
 
 
+def test_a_mixture_that_begins_with_points_that_are_no_numbers_says_so() -> None:
+    points = np.ones([3, 2], np.float32)
+    points[2, 0] = np.nan
+    mixture = GMM(1)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match="the covariance of cluster 0 holds NaN or infinity, as that of points that hold",
+    ):
+        mixture.fit(input_fn=lambda: (tf.constant(points), None), steps=1)
+
+
 def test_points_must_be_numbers_and_covariances_invertible() -> None:
     fed = tf.placeholder(tf.float32, [None, 2])
     model = GmmAlgorithm([fed], 2, [[0.0, 0.0], [1.0, 1.0]])

@@ -273,6 +273,17 @@ def test_what_ops_refuse() -> None:
         KMeans([], 2)
 
 
+def test_an_input_that_ends_before_there_are_centers_says_so() -> None:
+    def nothing() -> Any:
+        return tf.data.Dataset.from_tensors(np.zeros([0, 2], np.float32)).repeat(3)
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match="The input has ended before all first values, such as one center for each cluster",
+    ):
+        KMeansClustering(2).train(nothing)
+
+
 def test_kmc2_finds_far_points() -> None:
     points = np.repeat(np.float32([[0, 0], [100, 0], [0, 100]]), 50, 0)
     fed = tf.constant(points)

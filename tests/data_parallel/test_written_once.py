@@ -34,7 +34,11 @@ def estimator():
 
 
 def events():
-    tf.summary.FileWriter("out", tf.get_default_graph()).add_summary(b"", 1)
+    writer = tf.summary.FileWriter("out", tf.get_default_graph())
+    writer.add_summary(b"", 1)
+    writer.close()
+    writer.reopen()
+    writer.add_summary(b"", 2)
 
 
 def events_of_contrib():

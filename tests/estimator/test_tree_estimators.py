@@ -153,6 +153,12 @@ def test_pruning_that_does_not_fit(mode, complexity, message):
         TreeParameters(1, 2, 0.1, 0.0, 0.0, complexity, 0.0, False, mode, 0.1).pruning()
 
 
+@pytest.mark.parametrize("name", ["n_trees", "max_depth"])
+def test_a_model_without_trees_or_layers_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
+        tf.estimator.BoostedTreesClassifier([column()], 1, **{name: 0})
+
+
 def test_more_classes_and_dimensions_are_refused():
     with pytest.raises(ValueError, match=r"only binary classification is supported.*given as 3"):
         tf.estimator.BoostedTreesClassifier([column()], 1, n_classes=3)

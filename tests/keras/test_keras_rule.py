@@ -1,9 +1,13 @@
 """An optimiser of Keras in a graph does to variables what it does in Keras."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.keras import loading
 from headrace.keras.graph_optimizer import GradientNotes, KerasRule
 from headrace.keras.loading import load_keras
 
@@ -95,3 +99,12 @@ def test_updates_with_scaled_losses_are_those_of_keras():
             for found, expected in zip(session.run(ours), theirs, strict=True):
                 np.testing.assert_allclose(found, np.asarray(expected.value), rtol=1e-5, atol=1e-6)
     assert seen == [64.0, 128.0, 64.0, 64.0, 128.0, 128.0]
+
+
+def test_a_program_that_has_the_name_of_keras_is_told_so(monkeypatch):
+    program = ModuleType("keras")
+    program.__file__ = "/home/me/keras.py"
+    monkeypatch.setitem(sys.modules, "keras", program)
+    monkeypatch.setattr(loading, "_loaded", {})
+    with pytest.raises(ImportError, match=r"needs Keras 3, but /home/me/keras\.py hides it"):
+        load_keras()

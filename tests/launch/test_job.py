@@ -67,6 +67,8 @@ def test_the_evaluator_is_no_part_of_the_cluster():
         ({"ps": 1, "workers": 4, "mode": "all-reduce"}, "all-reduce"),
         ({"ps": 1}, "async"),
         ({}, None),
+        ({"workers": 4, "is_plain": True}, "all-reduce"),
+        ({"workers": 4, "is_plain": False}, None),
     ],
 )
 def test_workers_are_told_how_a_script_without_a_cluster_trains(options, worker):

@@ -35,5 +35,9 @@ def test_where_the_text_of_a_script_is(tmp_path):
     (tmp_path / "__main__.py").write_text("")
     assert source_of(str(tmp_path), False) == tmp_path / "__main__.py"
     assert source_of("json", True).name == "__init__.py"
+    (tmp_path / "train").write_text("import tensorflow")
+    assert not knows_clusters(source_of(str(tmp_path / "train"), False))
     # What has no text is run by every task.
+    (tmp_path / "archive").write_bytes(b"PK\x03\x04\0")
+    assert knows_clusters(source_of(str(tmp_path / "archive"), False))
     assert knows_clusters(None)

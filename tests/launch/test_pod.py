@@ -89,3 +89,31 @@ def test_the_process_becomes_the_script(program):
     pid, text = out.split(" ", 1)
     assert int(pid) == process.pid
     assert json.loads(text)["replicas"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("pass", ["True", "True"]), ("print(tf.estimator.train_and_evaluate and 1)", ["False"] * 2)],
+    ids=["plain", "of clusters"],
+)
+def test_a_script_that_distributes_itself_is_not_spread_over_pods(tmp_path, text, expected):
+    # The pod runs `headrace run`, whose import comes before anybody knows the script.
+    (tmp_path / "train.py").write_text(
+        "import tensorflow as tf\n"
+        "from headrace.graph import random_seed\n"
+        "from headrace.ops.state import share\n"
+        "tf.Graph()\n"
+        f"{text}\n"
+        "print(share.current() is not None, random_seed.apart != 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace", "run", "train.py"],
+        env={**os.environ, **config("worker", 1), "HEADRACE_DATA_PARALLEL": "async"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-2:] == expected

@@ -84,6 +84,24 @@ def test_a_monitored_session_with_a_dataset(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("mode", "servers"), [("sync", 1), ("all-reduce", 0)])
+def test_a_supervisor_begins_writes_and_goes_on(tmp_path, mode, servers):
+    one, many = folders(tmp_path)
+    for begins in (0, 20):
+        launched = Launched(SCRIPTS / "supervised.py", mode, many, servers=servers)
+        first, second = launched.outputs()
+        assert second == first
+        expected = alone(SCRIPTS / "supervised.py", one)
+        assert numbers(first)[:2] == numbers(expected)[:2] == [begins, begins + 20]
+        assert numbers(first)[2] == pytest.approx(numbers(expected)[2], rel=1e-3, abs=1e-9)
+        assert numbers(first)[3] == 0
+    for folder in (one, many):
+        names = [path.name for path in (folder / "run").iterdir()]
+        assert len([n for n in names if n.startswith("events")]) == 2
+        assert "graph.pbtxt" in names
+
+
+@pytest.mark.slow
 def test_an_asynchronous_global_step_counts_steps_of_the_script(tmp_path):
     launched = Launched(SCRIPTS / "monitored.py", "async", tmp_path, args=["60"])
     first, second = launched.outputs()

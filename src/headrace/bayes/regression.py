@@ -52,6 +52,7 @@ class _Regression:
             ValueError: if features are no matrix or targets no vector.
         """
         x, y = _checked(features, targets)
+        y = self._possible(y)
         rows = tf.cast(tf.shape(x)[0], x.dtype)
         # Of a batch: as if all rows were like it.
         weight = 1.0 if self.num_rows is None else float(self.num_rows) / rows
@@ -64,6 +65,10 @@ class _Regression:
 
     def _log_likelihood(self, predicted: Any, targets: Any) -> Any:
         raise NotImplementedError
+
+    def _possible(self, targets: Any) -> Any:
+        """Targets that are checked for what the likelihood takes, when they are computed."""
+        return targets
 
 
 class LinearRegression(_Regression):
@@ -119,6 +124,7 @@ class LogisticRegression(_Regression):
 
     Raises:
         ValueError: if ``prior_scale`` is not above 0 and finite.
+        InvalidArgumentError: when run, for targets below 0 or above 1.
 
     >>> model = tf.bayes.LogisticRegression(prior_scale=1.0)
     >>> with tf.Session() as sess:
@@ -132,6 +138,12 @@ class LogisticRegression(_Regression):
 
     def _log_likelihood(self, predicted: Any, targets: Any) -> Any:
         return tf.reduce_sum(targets * predicted - tf.nn.softplus(predicted))
+
+    def _possible(self, targets: Any) -> Any:
+        ok = tf.reduce_all((targets >= 0) & (targets <= 1))
+        message = "targets of a logistic regression must be 0 or 1, or lie between:"
+        with tf.control_dependencies([tf.Assert(ok, [message, targets])]):
+            return tf.identity(targets)
 
     def laplace(
         self, features: Any, targets: Any, num_steps: int = 20, name: str = "laplace"
@@ -149,6 +161,7 @@ class LogisticRegression(_Regression):
         """
         with tf.name_scope(name):
             x, y = _checked(features, targets)
+            y = self._possible(y)
             count = x.shape.as_list()[1]
             if count is None:
                 raise ValueError(f"The number of features must be known, not {x.shape}.")

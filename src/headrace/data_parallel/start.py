@@ -63,8 +63,11 @@ def begin() -> ScriptWorker | None:
 
 
 def end() -> None:
-    """Be alone again: for tests."""
+    """Be alone again: for a program that distributes itself, and for tests."""
     share.set_current(None)
     share.outermost_creators.clear()
     graphs.prepare_new_graph.clear()
     random_seed.apart = 0
+    # Each worker draws its own again.
+    random.seed()
+    np.random.seed()

@@ -41,6 +41,11 @@ def _import() -> Any:
             "`pip install headrace[keras]`."
         ) from None
     if not hasattr(keras, "StatelessScope"):
+        if not hasattr(keras, "__version__"):
+            raise ImportError(
+                f"tf.keras needs Keras 3, but {getattr(keras, '__file__', None) or keras} hides "
+                "it: it has the name keras, and is no Keras. Give it another name."
+            )
         raise ImportError(
             f"tf.keras needs Keras 3; keras {getattr(keras, '__version__', '?')} is installed. "
             "Install it with `pip install headrace[keras]`."

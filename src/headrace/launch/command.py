@@ -53,9 +53,9 @@ def run_launch(job: LaunchJob, place: LaunchPlace) -> int:
     Raises:
         click.ClickException: if it cannot be begun.
     """
-    runs_script = _look(job, place)
+    job = _looked_at(job)
     # First of all: it forks, and no thread may run then.
-    return _run(job, place, runs_script, [LocalHost()])
+    return _run(job, place, _servers_run_script(job, place), [LocalHost()])
 
 
 def run_in_slurm(job: LaunchJob, place: LaunchPlace, workers: int | None, port: int | None) -> int:
@@ -78,8 +78,8 @@ def run_in_slurm(job: LaunchJob, place: LaunchPlace, workers: int | None, port: 
         task = slurm_task(job, os.environ, workers, port)
     except (ValueError, RuntimeError) as error:
         raise click.ClickException(str(error)) from None
-    runs_script = _look(task.job, place)
-    status = _run(task.job, place, runs_script, [LocalHost()], task)
+    looked = _looked_at(task.job)
+    status = _run(looked, place, _servers_run_script(looked, place), [LocalHost()], task)
     if status == 0:
         end_servers(task, _answers, _shut_down)
     return status
@@ -128,8 +128,8 @@ def run_on_hosts(
     return _run(job, place, runs_script, hosts, folder=options.folder)
 
 
-def _look(job: LaunchJob, place: LaunchPlace) -> bool:
-    """Whether servers run the script, if there is one and it can be launched."""
+def _looked_at(job: LaunchJob) -> LaunchJob:
+    """A job that is told whether its script is plain, if there is one and it can be launched."""
     try:
         source = source_of(job.script, job.as_module)
     except FileNotFoundError as error:
@@ -139,7 +139,11 @@ def _look(job: LaunchJob, place: LaunchPlace) -> bool:
             f"{VARIABLE} is set: this process is a task of a cluster already. Unset it, or run "
             "the program itself with `headrace run`."
         )
-    return knows_clusters(source) if place.servers == "auto" else place.servers == "script"
+    return replace(job, is_plain=not knows_clusters(source))
+
+
+def _servers_run_script(job: LaunchJob, place: LaunchPlace) -> bool:
+    return not job.is_plain if place.servers == "auto" else place.servers == "script"
 
 
 def _compare(name: str, about: Mapping[str, object]) -> None:

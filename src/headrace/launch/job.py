@@ -84,6 +84,8 @@ class LaunchJob:
         metrics_port: where the first task of each machine offers metrics to Prometheus; the next
             one there at the next port, and so on. Those that join later take any that is free.
         log_format: of the lines of logs, ``plain`` or ``json``.
+        is_plain: whether the script knows nothing of clusters; None if nobody has looked, as where
+            other machines have their own copy of it: then each task looks.
 
     Raises:
         ValueError: if there can be no such cluster; says which option to change.
@@ -110,6 +112,7 @@ class LaunchJob:
     resources: Mapping[str, Resources] = field(default_factory=dict)
     metrics_port: int | None = None
     log_format: Literal["plain", "json"] = "plain"
+    is_plain: bool | None = None
 
     def __post_init__(self) -> None:
         for wrong, text in self._rules():
@@ -180,8 +183,11 @@ class LaunchJob:
 
     @property
     def data_parallel(self) -> str:
-        """``HEADRACE_DATA_PARALLEL`` of the workers; "" for one without others."""
-        if self.ps == 0 and self.workers == 1:
+        """``HEADRACE_DATA_PARALLEL`` of the workers; "" for one without others.
+
+        It is "" as well for a script that distributes itself.
+        """
+        if self.is_plain is False or (self.ps == 0 and self.workers == 1):
             return ""
         backups = f":{self.backups}" if self.backups else ""
         return f"{self.chosen_mode}{backups}"

@@ -162,6 +162,7 @@ class Launcher:
             start=str(task),
             program=None if serves else job.script,
             module=job.as_module,
+            plain=job.is_plain,
             arguments=list(job.arguments),
             environment={
                 **self._launch.environment,

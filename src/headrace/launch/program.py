@@ -16,18 +16,26 @@ from typing import NoReturn
 
 import click
 
+from headrace import logging
+from headrace.data_parallel.start import end
 from headrace.launch.python_2 import python_2_sign
+from headrace.launch.script import is_plain
+from headrace.ops.state import share
 
 __all__ = ["run_program"]
 
 
-def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoReturn:
+def run_program(
+    program: str, arguments: Sequence[str], as_module: bool, plain: bool | None = None
+) -> NoReturn:
     """Run a program as ``python program arguments`` would, with Headrace as ``tensorflow``.
 
     Args:
         program: a file, a folder or zip archive with a ``__main__.py``, or (with ``as_module``) the
             name of a module.
         arguments: its ``sys.argv[1:]``.
+        plain: whether it knows nothing of clusters; None looks. A worker is alone again for one
+            that distributes itself.
 
     Raises:
         click.ClickException: if there is no such program.
@@ -40,6 +48,7 @@ def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoRe
     folder = os.getcwd() if as_module else str(Path(program).resolve().parent)
     _set_first_path(folder)
     _serve_children()
+    _leave_alone(program, as_module, plain)
     importlib.import_module("headrace.compat.older").restore()
     importlib.import_module("headrace.compat.tensorflow")
     older_python = importlib.import_module("headrace.compat.older_python")
@@ -61,6 +70,21 @@ def run_program(program: str, arguments: Sequence[str], as_module: bool) -> NoRe
         _report(error, program)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
     sys.exit(0)
+
+
+def _leave_alone(program: str, as_module: bool, plain: bool | None) -> None:
+    """Spread no program over workers that deals with its cluster itself; it is told so."""
+    is_worker = share.current() is not None
+    if plain is None and is_worker:
+        plain = is_plain(program, as_module)
+    if plain is not False:
+        return
+    logging.info(
+        "The script names what clusters are made of (ClusterSpec, TF_CONFIG, train_and_evaluate "
+        "...), so it distributes itself: it is run as it is."
+    )
+    if is_worker:
+        end()
 
 
 def _only_served(error: BaseException) -> bool:

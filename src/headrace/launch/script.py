@@ -6,7 +6,7 @@ import ast
 import importlib.util
 from pathlib import Path
 
-__all__ = ["knows_clusters", "source_of"]
+__all__ = ["is_plain", "knows_clusters", "source_of"]
 
 #: Names of what makes a process a task of a cluster; plain programs have none of them.
 _SIGNS = frozenset(
@@ -39,7 +39,19 @@ def source_of(script: str, as_module: bool) -> Path | None:
     if not path.exists():
         raise FileNotFoundError(f"There is no file {script!r}.")
     file = path / "__main__.py" if path.is_dir() else path
-    return file if file.suffix == ".py" and file.exists() else None
+    return file if file.exists() else None
+
+
+def is_plain(script: str, as_module: bool) -> bool | None:
+    """Whether a script knows nothing of clusters; None if there is no such script here.
+
+    >>> is_plain("no such file.py", as_module=False) is None
+    True
+    """
+    try:
+        return not knows_clusters(source_of(script, as_module))
+    except FileNotFoundError:
+        return None
 
 
 def knows_clusters(file: Path | None) -> bool:

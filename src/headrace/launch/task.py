@@ -18,7 +18,6 @@ from headrace import logging
 from headrace.data_parallel.start import begin
 from headrace.launch.processes import die_with_parent
 from headrace.launch.program import run_program
-from headrace.launch.script import knows_clusters, source_of
 from headrace.settings import flags, reload
 
 __all__ = ["become", "serve"]
@@ -44,7 +43,8 @@ def become(parent: int, output: int, command: dict[str, Any]) -> NoReturn:
         parent: the process that dies with all its tasks.
         output: where standard output and error go.
         command: ``program``, ``arguments``, ``module`` (whether that is what the program names),
-            ``environment`` (variables to set), ``folder`` (to run in); without a program it serves.
+            ``environment`` (variables to set), ``folder`` (to run in), ``plain`` (whether the
+            program knows nothing of clusters, if somebody has looked); without a program it serves.
     """
     status = 1
     try:
@@ -61,9 +61,11 @@ def become(parent: int, output: int, command: dict[str, Any]) -> NoReturn:
         if command["program"] is None:
             serve()
         else:
-            if flags.data_parallel and not _distributes_itself(command):
+            if flags.data_parallel:
                 begin()  # the import does it in a new process; here it was before the fork
-            run_program(command["program"], command["arguments"], command["module"])
+            run_program(
+                command["program"], command["arguments"], command["module"], command.get("plain")
+            )
         status = 0
     except SystemExit as end:
         status = _status(end.code)
@@ -71,20 +73,6 @@ def become(parent: int, output: int, command: dict[str, Any]) -> NoReturn:
         _report(error)
     finally:
         _finish(status)
-
-
-def _distributes_itself(command: dict[str, Any]) -> bool:
-    """Whether a program deals with its cluster itself; it is told so."""
-    try:
-        knows = knows_clusters(source_of(command["program"], command["module"]))
-    except FileNotFoundError:
-        return False
-    if knows:
-        logging.info(
-            "The script names what clusters are made of (ClusterSpec, TF_CONFIG, "
-            "train_and_evaluate ...), so it distributes itself: it is run as it is."
-        )
-    return knows
 
 
 def serve() -> None:

@@ -183,7 +183,7 @@ class FileWriter:
 
     def reopen(self) -> None:
         """Go on in a new file of the same folder, if the last one was closed."""
-        if self._file is None:
+        if self._file is None and not self._is_silent:
             self._described.clear()
             if self._session_file is not None:
                 self._session_file.reopen()

@@ -106,8 +106,9 @@ class Supervisor:
             self._collect_services(saver, summary_op, global_step)
         self._init_feed_dict = init_feed_dict
         self._init_fn = init_fn
+        # A worker of a plain script has what its script asks for; what would write is silent there.
+        self._acts_as_chief = is_chief
         self._is_chief = is_chief and share.writes()
-        is_chief = self._is_chief
         self._coord = Coordinator()
         self._stop_grace_secs = stop_grace_secs
         self._meta_graph_def, _ = export_scoped_meta_graph(
@@ -242,7 +243,7 @@ class Supervisor:
         self._coord.clear_stop()
         if self._summary_writer is not None:
             self._summary_writer.reopen()
-        if self._is_chief:
+        if self._is_chief or self._has_own_variables():
             session = self._session_manager.prepare_session(
                 master,
                 init_op=self._init_op,
@@ -255,7 +256,7 @@ class Supervisor:
                 init_fn=self._init_fn,
             )
             self._write_graph()
-            if start_standard_services:
+            if start_standard_services and self._is_chief:
                 logging.info("Starting standard services.")
                 self.start_standard_services(session)
         else:
@@ -266,6 +267,11 @@ class Supervisor:
             logging.info("Starting queue runners.")
             self.start_queue_runners(session)
         return session
+
+    def _has_own_variables(self) -> bool:
+        """Whether this worker of a plain script gives its own variables the chief's values."""
+        own = share.of(self._graph)
+        return self._acts_as_chief and own is not None and not own.has_servers
 
     def _write_graph(self) -> None:
         if self._logdir:
@@ -314,6 +320,8 @@ class Supervisor:
         """
         from headrace.graph.proto import SessionLog
 
+        if self._acts_as_chief and not self._is_chief:
+            return None  # the chief of the workers that run this script does it
         if not self._is_chief:
             raise RuntimeError(
                 "Only chief supervisor can start standard services. Because only chief supervisors "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.graph.tensor import Operation, Tensor
 from headrace.train.session_run_hook import SessionRunArgs, SessionRunHook
 
@@ -20,6 +21,9 @@ class FirstValuesHook(SessionRunHook):
         init_op: takes a batch, and may have to be run several times.
         initialized: the boolean variable.
         is_chief: whether this task runs the op.
+
+    Raises:
+        InvalidArgumentError: in a session, if the input ends before.
     """
 
     def __init__(self, init_op: Operation, initialized: Any, is_chief: bool) -> None:
@@ -30,9 +34,20 @@ class FirstValuesHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         while not session.run(self._initialized):
             if self._is_chief:
-                session.run(self._init_op)
+                self._choose(session)
             else:
                 time.sleep(_LOOKS_AGAIN_AFTER)
+
+    def _choose(self, session: Any) -> None:
+        try:
+            session.run(self._init_op)
+        except OutOfRangeError as error:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "The input has ended before all first values, such as one center for each cluster, "
+                "were chosen from it: it has too few examples, or none.",
+            ) from error
 
 
 class RelativeChangeHook(SessionRunHook):

@@ -98,7 +98,7 @@ class TreeModel:
         in_memory: whether each batch is all of the data.
 
     Raises:
-        ValueError: for columns that trees do not take.
+        ValueError: for columns that trees do not take, and no trees or layers.
     """
 
     def __init__(
@@ -111,6 +111,9 @@ class TreeModel:
         weight_column: Any = None,
         in_memory: bool = False,
     ) -> None:
+        for name in ("n_trees", "max_depth"):
+            if getattr(parameters, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(parameters, name)}.")
         self.head, self._parameters = head, parameters
         self._num_quantiles = int(1.0 / parameters.quantile_sketch_epsilon)
         self.columns = Columns(feature_columns, self._num_quantiles)

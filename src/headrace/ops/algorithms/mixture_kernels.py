@@ -48,9 +48,16 @@ def _whitening(covariances: Any) -> tuple[Any, Any, Any]:
     return whitening, logs, ok & jnp.isfinite(logs)
 
 
-def _require_found(found: Sequence[Any], bad: Any, positive: Any) -> None:
+def _require_found(found: Sequence[Any], bad: Any, positive: Any, covariances: Any) -> None:
     """What can only be said of numbers: that covariances are possible, and so all points."""
     xp: Any = np if isinstance(positive, np.ndarray) else jnp
+    finite = xp.isfinite(covariances).reshape(len(positive), -1).all(1)
+    checks.require(
+        finite.all(),
+        "the covariance of cluster {0} holds NaN or infinity, as that of points that hold some, or "
+        "that are too far apart: leave such rows out, or scale the features",
+        xp.argmin(finite),
+    )
     checks.require(
         positive.all(),
         "the covariance of cluster {0} is not positive definite: scale the features alike, leave "
@@ -68,7 +75,7 @@ def expectation(points: Any, weights: Any, means: Any, covariances: Any) -> tupl
     """Responsibilities of the clusters for the points, and their sums, in blocks of rows."""
     _require(points, weights, means, covariances)
     *found, bad, positive = _pass(points, weights, means, covariances)
-    _require_found(found, bad, positive)
+    _require_found(found, bad, positive, covariances)
     return tuple(found)
 
 
@@ -78,7 +85,7 @@ def expectation_on_cpu(points: Any, weights: Any, means: Any, covariances: Any) 
     parts = on_all_cores(_compiled_pass, points, weights, means, covariances)
     places, logs, *sums, bad, positive = zip(*parts, strict=True)
     found = np.concatenate(places), np.concatenate(logs), *map(sum, sums)
-    _require_found(found, first_bad_of(bad, places), positive[0])
+    _require_found(found, first_bad_of(bad, places), positive[0], covariances)
     return found
 
 
