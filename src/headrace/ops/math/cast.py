@@ -96,6 +96,8 @@ def _float_to_int_np(x: Any, target: Any) -> Any:
 def _to_register_np(x: Any, register: Any) -> Any:
     info = np.iinfo(register)
     bound = float(info.max) + 1.0
+    if x.size and x.max() < bound and x.min() >= -bound:  # false for NaN
+        return x.astype(register)
     fits = (x < bound) & (x >= -bound)
     return np.where(fits, np.where(fits, x, x.dtype.type(0)).astype(register), info.min)
 
