@@ -110,6 +110,19 @@ def test_a_closed_terminal_ends_all(launch):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("stream", range(3))
+def test_closed_standard_streams(launch, stream):
+    """As with ``>&-``: what is still open is used, and tasks have all three."""
+    text = "import os, sys\nprint('here', [os.fstat(n).st_ino for n in range(3)] and 'open')"
+    run = launch(text, "script.py", preexec_fn=lambda: os.close(stream))
+    status, output, errors = run.end()
+    assert status == 0, output + errors
+    assert "here open" in run.log("worker/0")
+    assert output == ("" if stream == 1 else "[worker/0] here open\n")
+    assert errors == ("" if stream == 2 else "headrace: worker/0 is done\n")
+
+
+@pytest.mark.slow
 def test_a_terminal_shows_a_panel(launch):
     ours, theirs = pty.openpty()
     run = launch(CLUSTER, *TWO, "200", stdin=theirs, stdout=theirs, stderr=theirs)

@@ -174,7 +174,9 @@ def launch_command(
     """
     from headrace.launch.command import LaunchPlace, run_in_slurm, run_launch, run_on_hosts
     from headrace.launch.job import LaunchJob
+    from headrace.launch.processes import have_streams
 
+    have_streams()
     asked = workers
     cluster = {"on": on, **{name: options.pop(name) for name in OPTIONS}}
     check_options(cluster)

@@ -9,7 +9,15 @@ import signal
 import sys
 from pathlib import Path
 
-__all__ = ["adopt_orphans", "children", "die_with_parent", "exit_status", "kill_group", "words_of"]
+__all__ = [
+    "adopt_orphans",
+    "children",
+    "die_with_parent",
+    "exit_status",
+    "have_streams",
+    "kill_group",
+    "words_of",
+]
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
@@ -26,6 +34,20 @@ def die_with_parent(parent: int, number: int) -> None:
     _prctl(_SET_PARENT_DEATH_SIGNAL, number)
     if os.getppid() != parent:
         os.kill(os.getpid(), number)
+
+
+def have_streams() -> None:
+    """Where standard streams are closed, as with ``>&-``, let them be those of ``/dev/null``.
+
+    Otherwise sockets and pipes get their numbers, and what is printed.
+    """
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)
+    os.close(opened)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def adopt_orphans() -> None:
@@ -46,9 +68,15 @@ def children() -> list[int]:
 
 
 def kill_group(process: int, number: int) -> None:
-    """Send a signal to a process and all in its group, if there are any."""
+    """Send a signal to a child that was not waited for, and all in its group, if there are any.
+
+    One that was only just forked gets it, too: it has no group of its own yet.
+    """
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process, number)
+        try:
+            os.killpg(process, number)
+        except ProcessLookupError:
+            os.kill(process, number)
 
 
 def exit_status(status: int) -> int:

@@ -163,9 +163,13 @@ class Starter:
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
         parent = os.getpid()
+        # A request to end that comes before the new process is a task waits until it is one:
+        # here, and in a fork at first, it would be heard as one to this process.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
         process = os.fork()
         if process == 0:
             self._become(parent, theirs, command)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(theirs)
         os.set_blocking(output, False)
         child = self._tasks[task] = _Child(task, process, output)
@@ -189,6 +193,8 @@ class Starter:
 
     def _read(self, child: _Child) -> bool:
         """Pass on what a task has written; whether there may be more."""
+        if child.output < 0:
+            return False  # it has ended since the selector saw it, and all was read
         try:
             data = os.read(child.output, _PIECE)
         except BlockingIOError:
