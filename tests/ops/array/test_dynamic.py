@@ -27,6 +27,17 @@ def test_where_between_compiled_parts(session: Any) -> None:
         assert both == sum(kept)
 
 
+@pytest.mark.parametrize("shape", [(), (7,), (5, 9), (0, 4), (4, 0), (3, 4, 5)])
+@pytest.mark.parametrize("kind", [np.bool_, np.float32, np.int64])
+def test_places_of_any_shape_and_type(session: Any, shape: tuple[int, ...], kind: Any) -> None:
+    values = np.random.RandomState(3).randint(0, 2, shape)
+    x = np.asarray(values, kind)
+    fed = tf.placeholder(x.dtype)
+    places = session.run(tf.where(fed), {fed: x})
+    assert places.dtype == np.int64
+    np.testing.assert_array_equal(places, np.argwhere(x))
+
+
 def test_where_shapes(session: Any) -> None:
     places = tf.where(tf.placeholder(tf.bool, [3, None]))
     assert places.shape.as_list() == [None, 2]

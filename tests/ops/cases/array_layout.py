@@ -151,6 +151,13 @@ CASES = [
     OpCase("DiagPart", (_iota(2, 3, 2, 3),), {}, lambda x: np.einsum("ijij->ij", x)),
     OpCase(
         "OneHot",
+        (_ints((0, 2), (-1, 127), dtype=np.int8), np.int32(200), np.float32(5), np.float32(-1)),
+        {},
+        lambda i, n, on, off: np.where(i[..., None] == np.arange(200), on, off),
+        name="deeper than its indices can say",
+    ),
+    OpCase(
+        "OneHot",
         (_ints((0, 2), (-1, 5), (1, 1)), np.int32(4), np.float32(5), np.float32(-1)),
         {},
         lambda i, n, on, off: np.where(i[..., None] == np.arange(4), on, off),

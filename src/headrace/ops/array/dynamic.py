@@ -61,7 +61,16 @@ def _where_shape(op: Operation) -> list[Dims]:
 
 
 def _where(x: Any) -> Any:
-    return np.argwhere(x).astype(np.int64)
+    if x.ndim != 2:
+        return np.argwhere(x).astype(np.int64, copy=False)
+    # NumPy finds places in a flat array ten times as fast; counts tell their rows.
+    places = np.flatnonzero(x)
+    rows = np.repeat(np.arange(len(x)), np.count_nonzero(x, axis=1))
+    found = np.empty((places.size, 2), np.int64)
+    found[:, 0] = rows
+    rows *= x.shape[1]
+    np.subtract(places, rows, out=found[:, 1])
+    return found
 
 
 define_op(

@@ -199,7 +199,9 @@ def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *
     if count < 0:
         raise fail(f"depth must be non-negative, got: {count}")
     at = checked_axis(axis, indices.ndim + 1)
-    places = np.arange(count).reshape((count, *[1] * (indices.ndim - at)))
+    # Comparing wider numbers than the indices are takes XLA twice as long.
+    kind = indices.dtype if count <= np.iinfo(indices.dtype).max else np.int64
+    places = np.arange(count, dtype=kind).reshape((count, *[1] * (indices.ndim - at)))
     spread = indices.reshape((*indices.shape[:at], 1, *indices.shape[at:]))
     return xp.where(spread == places, on_value, off_value)
 
