@@ -243,7 +243,7 @@ class Supervisor:
         self._coord.clear_stop()
         if self._summary_writer is not None:
             self._summary_writer.reopen()
-        if self._is_chief or self._has_own_variables():
+        if self._is_chief or self._prepares_with_others():
             session = self._session_manager.prepare_session(
                 master,
                 init_op=self._init_op,
@@ -268,10 +268,10 @@ class Supervisor:
             self.start_queue_runners(session)
         return session
 
-    def _has_own_variables(self) -> bool:
-        """Whether this worker of a plain script gives its own variables the chief's values."""
-        own = share.of(self._graph)
-        return self._acts_as_chief and own is not None and not own.has_servers
+    def _prepares_with_others(self) -> bool:
+        """Whether this is a worker of a plain script: what the chief runs for all has its turn in
+        each worker, or the next such step would not wait for the chief's."""
+        return self._acts_as_chief and share.of(self._graph) is not None
 
     def _write_graph(self) -> None:
         if self._logdir:
