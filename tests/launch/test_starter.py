@@ -1,38 +1,30 @@
 """The parent of tasks, told what to do by the bytes of its connection."""
 
 import json
-import os
 import select
 import signal
 import socket
-import traceback
+import subprocess
+import sys
 
 import pytest
 from launches import PATIENCE
 
 from headrace.launch.hosts import Connection
-from headrace.launch.starter import Starter
 
 pytestmark = pytest.mark.process
 
 
 @pytest.fixture
 def starter():
-    """A connection to a starter, a fork of this process, and what ends both."""
+    """A connection to a starter in a process of its own, where no thread of JAX is forked."""
     ours, theirs = socket.socketpair()
-    process = os.fork()
-    if process == 0:
+    number = theirs.fileno()
+    text = f"from headrace.launch.starter import Starter; Starter({number}, {number}).run()"
+    with subprocess.Popen([sys.executable, "-c", text], pass_fds=[number]):
+        theirs.close()
+        yield Connection(ours.fileno(), ours.fileno()), ours
         ours.close()
-        try:
-            Starter(theirs.fileno(), theirs.fileno()).run()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    theirs.close()
-    yield Connection(ours.fileno(), ours.fileno()), ours
-    ours.close()
-    os.waitpid(process, 0)
 
 
 def test_a_task_that_is_asked_to_end_at_once_does(starter, tmp_path):
