@@ -102,14 +102,6 @@ def test_a_supervisor_begins_writes_and_goes_on(tmp_path, mode, servers):
 
 
 @pytest.mark.slow
-def test_workers_that_are_behind_are_not_waited_for_by_those_that_they_wait_for(tmp_path):
-    # Who comes first to what the chief does for all is missing in the others' last steps: all end.
-    # The last step of one that is behind may follow the assignment, so its result says nothing.
-    for output in Launched(SCRIPTS / "supervised.py", "sync:1", tmp_path, workers=3).outputs():
-        assert len(numbers(output)) == 4
-
-
-@pytest.mark.slow
 def test_an_asynchronous_global_step_counts_steps_of_the_script(tmp_path):
     launched = Launched(SCRIPTS / "monitored.py", "async", tmp_path, args=["60"])
     first, second = launched.outputs()

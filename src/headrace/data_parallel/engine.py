@@ -108,15 +108,6 @@ class ScriptEngine:
             self._part = Participation(self, Session(self._target, self.graph, self._config))
         return self._part
 
-    def leave_for_turn(self) -> None:
-        """Before a wait for others: with backups they may have training steps to make yet.
-
-        Those would wait for this worker, and it for them. It takes part again in its next training
-        step.
-        """
-        if self._part is not None and self.job.mode.backups:
-            self._part.leave()
-
     def close(self) -> None:
         for held in (self._part, self._turns):
             if held is not None:
@@ -245,7 +236,6 @@ class OncePlan(DistantPlan):
             plan = self._plans[is_all]
             return [] if plan is None else run(plan, feeds)
 
-        self._engine.leave_for_turn()
         return self._engine.turns().run(
             lambda: step(True), lambda: step(False), lambda: bool(known.run([])[0]), self._first
         )

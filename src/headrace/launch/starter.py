@@ -166,10 +166,12 @@ class Starter:
         # A request to end that comes before the new process is a task waits until it is one:
         # here, and in a fork at first, it would be heard as one to this process.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
-        process = os.fork()
-        if process == 0:
-            self._become(parent, theirs, command)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            process = os.fork()
+            if process == 0:
+                self._become(parent, theirs, command)
+        finally:  # also where no process can be made
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(theirs)
         os.set_blocking(output, False)
         child = self._tasks[task] = _Child(task, process, output)
