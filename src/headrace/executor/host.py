@@ -112,6 +112,8 @@ def is_plain_host_op(node: Node) -> bool:
 class HostCall:
     """A plain host op in a step that nobody watches, with all that stays the same.
 
+    It always can run: `run` and `run_direct` are those of `bound.BoundRegion`.
+
     Args:
         inputs, outputs: slots of the table of the step's values.
     """
@@ -123,8 +125,8 @@ class HostCall:
         "_groups",
         "_inputs",
         "_node",
+        "_on_devices",
         "_outputs",
-        "on_devices",
     )
 
     def __init__(
@@ -141,17 +143,21 @@ class HostCall:
         self._groups = p.groups
         self._count = p.outputs
         #: Whether it takes arrays where they lie; else they come to the host first.
-        self.on_devices = node.op_def.traits.device_arrays
+        self._on_devices = node.op_def.traits.device_arrays
         self._context = HostContext(runner, node, store, None)
         self._inputs = inputs
         self._outputs = outputs
 
-    def values(self, table: list[Any]) -> list[Any]:
-        """The inputs."""
-        return [table[slot] for slot in self._inputs]
+    def run(self, table: list[Any]) -> bool:
+        """Run the op on values of the table that may lie on a device; its outputs go there."""
+        args = [table[slot] for slot in self._inputs]
+        return self._run(table, args if self._on_devices else list(map(lists.to_host, args)))
 
-    def run(self, table: list[Any], args: list[Any]) -> None:
-        """Run the op on arrays; its outputs go into the table."""
+    def run_direct(self, table: list[Any]) -> bool:
+        """The same in a step whose values are all NumPy arrays."""
+        return self._run(table, [table[slot] for slot in self._inputs])
+
+    def _run(self, table: list[Any], args: list[Any]) -> bool:
         try:
             inputs = args if self._groups is None else grouped(args, self._groups)
             result = self._function(self._context, *inputs)  # type: ignore[misc]
@@ -160,6 +166,7 @@ class HostCall:
             raise_as(self._node, error, args)
         for slot, value in zip(self._outputs, values, strict=True):
             table[slot] = value
+        return True
 
 
 class HostRunner:

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.errors import INTERNAL, OpError
 from headrace.executor.activity import note_step
 from headrace.executor.ahead import compile_ahead
+from headrace.executor.bound import BoundRegion, can_be_bound
 from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
@@ -39,7 +40,7 @@ class Schedule(NamedTuple):
         units: in an order that may run.
         template: the table of values that every step starts from.
         transactional: whether writes wait for the end of the step.
-        direct: the calls of a schedule of plain host ops only, else None.
+        direct: the calls of a schedule of plain host ops and small regions only, else None.
         own: positions of the fetches that one unit makes and no other takes: nobody else has what
             it makes, unless it keeps it itself.
     """
@@ -47,7 +48,7 @@ class Schedule(NamedTuple):
     units: list[Unit]
     template: list[Any]
     transactional: bool
-    direct: list[HostCall] | None
+    direct: list[HostCall | BoundRegion] | None
     own: frozenset[int]
 
 
@@ -147,10 +148,14 @@ class LocalPlan:
         for unit in units:
             if unit.node is not None and is_plain_host_op(unit.node):
                 unit.call = HostCall(self.host, unit.node, self.store, unit.inputs, unit.outputs)
+        transactional = self._keep_old_values(units)
+        for unit in units:
+            if unit.region is not None and can_be_bound(unit.region):
+                unit.call = BoundRegion(unit.region, self.store, unit.inputs, unit.outputs)
         return Schedule(
             units,
             template,
-            self._keep_old_values(units),
+            transactional,
             self._direct(units, template),
             self._own(units),
         )
@@ -161,8 +166,10 @@ class LocalPlan:
         slots = self._fetch_slots
         return frozenset(i for i, s in enumerate(slots) if s in made and slots.count(s) == 1)
 
-    def _direct(self, units: list[Unit], template: list[Any]) -> list[HostCall] | None:
-        """The calls that a step comes to, if it is made of host ops only."""
+    def _direct(
+        self, units: list[Unit], template: list[Any]
+    ) -> list[HostCall | BoundRegion] | None:
+        """The calls that a step comes to, if it is made of host ops and small regions only."""
         calls = [u.call for u in units if u.call is not None]
         if self.is_stepped or len(calls) < len(units):
             return None
@@ -208,12 +215,12 @@ class LocalPlan:
             return self._run_stepped(feeds, context)
         schedule = self._schedule
         table = self._table(feeds)
-        # The short way, for steps of host ops: those of queue runners come here all the time.
+        # The short way: small steps, and those of queue runners, come here all the time.
         if schedule.direct is not None and context is None:
-            with np.errstate(all="ignore"):
-                for call in schedule.direct:
-                    call.run(table, call.values(table))
-            return [table[slot] for slot in self._fetch_slots]
+            done = _run_directly(schedule.direct, table)
+            if done == len(schedule.direct):
+                return [table[slot] for slot in self._fetch_slots]
+            schedule = schedule._replace(units=schedule.units[done:])
         self._run_in_order(schedule, table, context)
         return self.results(table, context)
 
@@ -363,12 +370,11 @@ class LocalPlan:
         context.record(unit.label, kind, node.device, start, ", ".join(taken), outputs)  # type: ignore[union-attr]
 
     def _run_plain(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
-        inputs = [table[i] for i in unit.inputs]
         if unit.call is not None and context is None and store is self.store:
             with np.errstate(all="ignore"):
-                on_devices = unit.call.on_devices
-                unit.call.run(table, inputs if on_devices else [lists.to_host(v) for v in inputs])
-            return
+                if unit.call.run(table):
+                    return
+        inputs = [table[i] for i in unit.inputs]
         region = unit.region
         if region is not None:
             static = [_known(table[i]) for i in unit.static]
@@ -414,6 +420,8 @@ class LocalPlan:
                 if node is None or node.op_def.lower is not None:
                     return False
                 from_host.update(unit.outputs)
+            elif unit.call is not None:
+                continue  # always interpreted, in a moment
             elif not region.is_proven or unit.static or from_host.intersection(unit.inputs):
                 # What it is compiled for, or shapes that host ops give, may be others next time.
                 return False
@@ -435,6 +443,15 @@ class LocalPlan:
             if unit.region is not None:
                 lines += [f"     {node!r}" for node in unit.region.nodes]
         return "\n".join(lines)
+
+
+def _run_directly(calls: Sequence[HostCall | BoundRegion], table: list[Any]) -> int:
+    """Run calls one after another until one cannot; returns how many have run."""
+    with np.errstate(all="ignore"):
+        for done, call in enumerate(calls):
+            if not call.run_direct(table):
+                return done
+    return len(calls)
 
 
 def _known(value: Any) -> Any:

@@ -323,6 +323,11 @@ class SideBySide:
             return None
         return plan_of(self._nodes, self._is_constant, copies=False)
 
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether some nodes are one call where they are interpreted."""
+        return self._interpreted is not None
+
     def _is_constant(self, edge: Edge) -> bool:
         return not isinstance(self._known.get(edge), (ResourceHandle, type(None)))
 

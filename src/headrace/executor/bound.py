@@ -1,0 +1,170 @@
+"""Small regions that only read, as a list of calls with all that stays the same bound to them.
+
+What NumPy does faster than a program can be called is interpreted for ever. Of such a step the
+arithmetic is a tenth; the rest is looking up what never changes: how an op is called, where its
+inputs lie, whether something is to be compiled. It is looked up once here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from headrace.executor.evaluate import Prepared, as_outputs, check_shapes, prepared
+from headrace.executor.interrupts import is_ready
+from headrace.executor.policy import NEVER
+from headrace.executor.region import Region
+from headrace.executor.resources import ResourceHandle, ResourceStore
+from headrace.executor.runnable import Runnable
+from headrace.graph.dtypes import resource, variant
+from headrace.ops.core.registry import grouped
+from headrace.passes.ir import Edge, Node
+
+#: What is called, where its inputs lie, and where its outputs go: one place, or several.
+_Call = tuple[Callable[..., Any], tuple[int, ...], int | range]
+
+
+class BoundRegion:
+    """A region that is always interpreted, takes a moment and changes nothing.
+
+    Args:
+        region: one that `can_be_bound`.
+        inputs, outputs: slots of the table of the step's values.
+    """
+
+    __slots__ = ("_calls", "_inputs", "_outputs", "_reads", "_store", "_values")
+
+    def __init__(
+        self,
+        region: Region,
+        store: ResourceStore,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+    ) -> None:
+        self._store = store
+        places: dict[Edge, int] = {}
+        for edge in region.dynamic:
+            places.setdefault(edge, len(places))
+        self._inputs = [*zip(inputs, map(places.__getitem__, region.dynamic), strict=True)]
+        known: dict[int, Any] = {}
+        for edge, value in region.handles.items():
+            if not isinstance(value, ResourceHandle):
+                known[places.setdefault(edge, len(places))] = value
+        #: The places where the values of variables stand for their handles.
+        self._reads: dict[int, ResourceHandle] = {}
+        self._calls: list[_Call] = []
+        for node in region.nodes:
+            for position in node.op_def.effects.reads:
+                edge = node.inputs[position]
+                self._reads[places.setdefault(edge, len(places))] = region.handles[edge]
+            if node.op_def.name == "ReadVariableOp":
+                places[node, 0] = places[node.inputs[0]]
+            elif not node.op_def.makes_handle:
+                first = len(places)
+                made = range(first, first + len(node.dtypes))
+                places.update(((node, i), place) for i, place in enumerate(made))
+                taken = tuple([places[edge] for edge in node.inputs])
+                self._calls.append((_bound(node), taken, first if len(made) == 1 else made))
+        self._outputs = [*zip(outputs, map(places.__getitem__, region.outputs), strict=True)]
+        self._values = [known.get(i) for i in range(1 + max(places.values(), default=0))]
+
+    def run(self, table: list[Any]) -> bool:
+        """Run once, from the table to the table.
+
+        Returns:
+            Whether it could. If not, nothing has happened: state is being changed or computed, or
+            an op has failed, of which the region itself knows what to say.
+        """
+        values = self._values.copy()
+        for slot, place in self._inputs:
+            if not _put(values, place, table[slot]):
+                return False
+        store = self._store
+        # The lock keeps others from changing in place what is read.
+        with store.lock:
+            if store.claims.writers:
+                return False
+            for place, handle in self._reads.items():
+                if not _put(values, place, store.get(handle)):
+                    return False
+            try:
+                for function, taken, made in self._calls:
+                    result = function(*[values[i] for i in taken])
+                    if type(made) is int:
+                        values[made] = result
+                    else:
+                        for place, value in zip(made, result, strict=True):  # type: ignore[arg-type]
+                            values[place] = value
+            except Exception:  # the region meets it again, and tells
+                return False
+        for slot, place in self._outputs:
+            table[slot] = values[place]
+        return True
+
+    run_direct = run
+
+
+def _put(values: list[Any], place: int, value: Any) -> bool:
+    """Give an array its place as NumPy's; False if it is not there yet."""
+    if type(value) is np.ndarray:
+        values[place] = value
+        return True
+    if value is None or not is_ready(value):
+        return False
+    values[place] = np.asarray(value)
+    return True
+
+
+def can_be_bound(region: Runnable) -> TypeGuard[Region]:
+    """Whether the region is always interpreted, in a moment, and computes with what it reads."""
+    return (
+        type(region) is Region
+        and region.null is None
+        and region.reads_only is None
+        and region.waiting.first >= NEVER
+        and region.is_brief
+        and region.options.device is None
+        and not (region.static or region.together.is_worth_it)
+        and all(n.dtypes[i] is not variant for n, i in (*region.dynamic, *region.outputs))
+        and all(_is_bindable(node, region) for node in region.nodes)
+    )
+
+
+def _is_bindable(node: Node, region: Region) -> bool:
+    d, effects = node.op_def, node.op_def.effects
+    if d.makes_handle:
+        return d.provide is None
+    for position, edge in enumerate(node.inputs):
+        if edge[0].dtypes[edge[1]] is resource and not (
+            position in effects.reads and isinstance(region.handles.get(edge), ResourceHandle)
+        ):
+            return False
+    return not (effects.writes or effects.random) and prepared(node).interpret is not None
+
+
+def _bound(node: Node) -> Callable[..., Any]:
+    """A call of the node on its flat inputs: gives its output, or a sequence if it has several."""
+    p = prepared(node)
+    assert p.interpret is not None
+    if p.groups is None and p.outputs == 1 and p.seen_shapes is None:
+        return partial(_single, p.interpret)
+    return partial(_general, node, p)
+
+
+def _single(interpret: Callable[..., Any], *args: Any) -> Any:
+    result = interpret(*args)
+    return result if type(result) is np.ndarray else as_outputs(result, 1)[0]
+
+
+def _general(node: Node, p: Prepared, *args: Any) -> Any:
+    if p.seen_shapes is not None:
+        check_shapes(node, args, p.seen_shapes)
+    result = p.interpret(*grouped(args, p.groups))  # type: ignore[misc]
+    outputs = as_outputs(result, p.outputs)
+    return outputs[0] if p.outputs == 1 else outputs
+
+
+__all__ = ["BoundRegion", "can_be_bound"]

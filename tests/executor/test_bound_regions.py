@@ -1,0 +1,135 @@
+"""Small steps that only read: a list of bound calls, and where they leave it to the region."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.executor import bound
+from headrace.executor.bound import BoundRegion
+
+
+def _calls(session: tf.Session, fetches: Any) -> list[Any]:
+    """What the last plan for these fetches runs its units with."""
+    session.run(fetches)
+    plan = session._prepare(fetches, None, None)[0].plan
+    return [unit.call for unit in plan.units]
+
+
+def test_what_a_small_step_gives_is_what_its_ops_give() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    table = tf.Variable(x, trainable=False)
+    ids = tf.constant([2, 0])
+    rows = tf.gather(table, ids)
+    low, high = tf.split(rows * 2.0 + 1.0, 2, axis=1)
+    fetches = {"low": low, "high": high, "sum": tf.reduce_sum(table), "parts": [table, -table]}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert [type(call) for call in _calls(session, fetches)] == [BoundRegion]
+        got = session.run(fetches)
+    made = x[[2, 0]] * 2 + 1
+    np.testing.assert_array_equal(got["low"], made[:, :2])
+    np.testing.assert_array_equal(got["high"], made[:, 2:])
+    assert got["sum"] == x.sum()
+    assert isinstance(got["sum"], np.float32)
+    np.testing.assert_array_equal(got["parts"], [x, -x])
+
+
+def test_a_small_step_sees_what_others_write() -> None:
+    count = tf.Variable(0, trainable=False)
+    double, more = count * 2, count.assign_add(1)
+    placeholder = tf.placeholder(tf.int32, [])
+    shifted = double + placeholder
+    with tf.Session() as session:
+        session.run(count.initializer)
+        for step in range(5):
+            assert session.run(double) == 2 * step
+            assert session.run(shifted, {placeholder: 100}) == 2 * step + 100
+            session.run(more)
+
+
+def test_what_is_fetched_is_the_callers_own() -> None:
+    table = tf.Variable(np.ones([4], np.float32), trainable=False)
+    same = tf.identity(table), tf.reshape(table, [2, 2])
+    with tf.Session() as session:
+        session.run(table.initializer)
+        for value in session.run(same):
+            value[...] = 7
+        np.testing.assert_array_equal(session.run(-table), -np.ones(4))
+
+
+def test_a_failing_op_is_told_as_ever_and_the_next_step_runs() -> None:
+    table = tf.Variable(np.ones([4, 2], np.float32), trainable=False)
+    ids = tf.placeholder(tf.int32, [2])
+    rows = tf.gather(table, ids, name="of_rows")
+    with tf.Session() as session:
+        with pytest.raises(FailedPreconditionError, match="Variable"):
+            session.run(rows, {ids: [0, 1]})
+        session.run(table.initializer)
+        for _ in range(2):
+            with pytest.raises(InvalidArgumentError, match="of_rows"):
+                session.run(rows, {ids: [0, 4]})
+            assert session.run(rows, {ids: [0, 3]}).shape == (2, 2)
+
+
+def test_a_value_that_is_still_computed_is_left_to_the_region(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The store's lock is held while a small step runs: there nobody waits.
+    table = tf.Variable(np.ones([4], np.float32), trainable=False)
+    total = tf.reduce_sum(table)
+    with tf.Session() as session:
+        session.run(table.initializer)
+        (call,) = _calls(session, total)
+        monkeypatch.setattr(bound, "_put", lambda *_: False)
+        assert call.run([None] * 4) is False
+        assert session.run(total) == 4
+
+
+def test_a_writer_that_holds_state_is_not_overtaken() -> None:
+    table = tf.Variable(np.ones([4], np.float32), trainable=False)
+    total = tf.reduce_sum(table)
+    with tf.Session() as session:
+        session.run(table.initializer)
+        (call,) = _calls(session, total)
+        store = session._engine.store
+        other = (threading.get_ident() + 1, lambda: False)
+        store.claims.writers["elsewhere"] = [other]
+        assert call.run([None] * 4) is False
+        assert session.run(total) == 4  # the region reads what is not claimed
+        del store.claims.writers["elsewhere"]
+        assert call.run([None] * 4) is True
+
+
+def test_a_traced_small_step_shows_its_ops() -> None:
+    table = tf.Variable(np.ones([4], np.float32), trainable=False)
+    total = tf.reduce_sum(table, name="total")
+    with tf.Session() as session:
+        session.run(table.initializer)
+        session.run(total)
+        metadata = tf.RunMetadata()
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        assert session.run(total, options=options, run_metadata=metadata) == 4
+    names = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
+    assert any("total" in name for name in names)
+
+
+@pytest.mark.parametrize("what", ["writes", "draws", "unknown", "large"])
+def test_other_regions_are_not_bound(what: str) -> None:
+    size = 1 << 22 if what == "large" else 4
+    table = tf.Variable(np.ones([size], np.float32), trainable=False)
+    unknown = tf.placeholder_with_default(np.ones(4, np.float32), [None])
+    fetches = {
+        "writes": table.assign_add(tf.ones([size])),
+        "draws": table + tf.random_normal([size]),
+        "unknown": tf.exp(unknown) * 2.0,
+        "large": tf.exp(table) * 2.0,
+    }[what]
+    with tf.Session() as session:
+        session.run(table.initializer)
+        assert not any(isinstance(call, BoundRegion) for call in _calls(session, fetches))
