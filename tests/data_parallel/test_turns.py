@@ -72,3 +72,25 @@ def test_workers_wait_no_longer_than_they_are_told():
         for turns in made:
             turns.close()
         server.stop()
+
+
+def test_who_waits_does_something_meanwhile():
+    """It is told whether it still waits: the chief comes while it asks."""
+    server, seen = tf.train.Server.create_local_server(), []
+
+    def meanwhile(waits):
+        seen.append(waits())
+        made[0].run(bool, bool, lambda: True, frozenset())
+        seen.append(waits())
+
+    made = [
+        Turns(server.target, None, "/job:localhost/task:0", "", w, 2, f)
+        for w, f in enumerate((None, meanwhile))
+    ]
+    try:
+        made[1].run(bool, bool, lambda: True, frozenset())
+        assert seen == [True, False]
+    finally:
+        for turns in made:
+            turns.close()
+        server.stop()

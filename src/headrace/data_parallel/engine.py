@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace import logging
 from headrace.data_parallel import notices
 from headrace.data_parallel.batches import BatchShares
 from headrace.data_parallel.hooks import begin_own
@@ -88,9 +89,19 @@ class ScriptEngine:
             job = self.job
             container = state_of(self.graph).container
             self._turns = Turns(
-                self._target, self._config, job.shared_device, container, job.worker, job.workers
+                self._target,
+                self._config,
+                job.shared_device,
+                container,
+                job.worker,
+                job.workers,
+                self._make_way,
             )
         return self._turns
+
+    def _make_way(self, waits: Callable[[], bool]) -> None:
+        if self._part is not None:
+            self._part.make_way(waits)
 
     def gather(self) -> None:
         """After the first step of asynchronous training: wait until all have made theirs.
@@ -149,6 +160,20 @@ class Participation:
     def failed(self) -> None:
         """Raise what a thread of this part has met, if it has."""
         self._coordinator.raise_requested_exception()
+
+    def make_way(self, waits: Callable[[], bool]) -> None:
+        """Leave if others need gradients of this worker before they come to what it waits for.
+
+        So they do if one was started again, and makes steps that this worker has made, or if an
+        update does without some gradients.
+
+        Args:
+            waits: whether it still does. Whoever lacked gradients before is behind then.
+        """
+        hooks = [u.hook for u in self._begun if hasattr(u.hook, "is_missed")]
+        if any(hook.is_missed(self._session) for hook in hooks) and waits():
+            logging.info("Workers that are behind go on without this one, which waits for them.")
+            self.leave()
 
     def leave(self) -> None:
         """Have others wait for this worker no longer, until it trains again."""

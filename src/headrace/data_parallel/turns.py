@@ -47,6 +47,8 @@ class Turns:
         device: the task that has the numbers.
         container: of the graph's variables.
         worker, workers: which worker this is, of how many. The first one is the chief.
+        meanwhile: called again and again while this worker waits for others, with a function that
+            says whether it still does.
         pause: waits for some seconds.
     """
 
@@ -58,9 +60,11 @@ class Turns:
         container: str,
         worker: int,
         workers: int,
+        meanwhile: Callable[[Callable[[], bool]], Any] | None = None,
         pause: Callable[[float], Any] | None = None,
     ) -> None:
         self._worker, self._pause = worker, pause or threading.Event().wait
+        self._meanwhile = meanwhile or (lambda waits: None)
         self._steps = 0
         self._is_with_chief = "/job:ps" not in device
         self._initialised: set[Any] = set()
@@ -135,9 +139,14 @@ class Turns:
 
     def _meet(self, seconds: float) -> None:
         looks = int(seconds / _PAUSE)
-        while looks and min(self._numbers()[1:], default=0) < self._steps:
+
+        def waits() -> bool:
+            return min(self._numbers()[1:], default=0) < self._steps
+
+        while looks and waits():
             self._tell(1 + self._worker)  # once the chief has made the numbers
             looks -= 1
+            self._meanwhile(waits)
             self._pause(_PAUSE)
         if not looks:
             logging.warning(
@@ -188,6 +197,7 @@ class Turns:
                     "other workers" if who == "all" else "the chief (worker 0)",
                     self._steps,
                 )
+            self._meanwhile(lambda: not done())
             self._pause(_PAUSE)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from headrace.data_parallel.gradients import values_of
@@ -17,6 +17,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state.variables import Variable
 from headrace.train.all_reduce_optimizer import AllReduceOptimizer
 from headrace.train.sync_replicas import SyncReplicasOptimizer
+from headrace.train.wrapped_optimizer import WrappedOptimizer
 
 __all__ = ["apply"]
 
@@ -101,17 +102,36 @@ def _by_itself(workers: int, asked: _Asked) -> SharedUpdate:
 
 def _together(mode: ParallelMode, workers: int, is_chief: bool, asked: _Asked) -> SharedUpdate:
     """One update has the gradients of all workers, or of those who come first."""
-    global_step = asked.global_step
-    own = []
-    if global_step is None:
-        global_step = _counter("data_parallel/global_step")
-        own = [global_step]
-    together = SyncReplicasOptimizer(asked.optimizer, workers - mode.backups, workers)
-    token = together.apply_gradients(asked.pairs, global_step)
+    # The script may give its own step any value, in the middle of training.
+    counter = _counter("data_parallel/global_step")
+    optimizer = _StepOfScript(asked.optimizer, asked.global_step)
+    together = SyncReplicasOptimizer(optimizer, workers - mode.backups, workers)
+    token = together.apply_gradients(asked.pairs, counter)
     hook = together.make_session_run_hook(is_chief, num_tokens=0)
     hook.begin()  # sessions without hooks have only this graph, as it is now
     step = basic.group(token, name=asked.step_name)
-    return SharedUpdate(step, own, hook=hook)
+    return SharedUpdate(step, [counter], hook=hook)
+
+
+class _StepOfScript(WrappedOptimizer):
+    """Counts the global step of a script, if it has one, beside that by which workers wait."""
+
+    def __init__(self, opt: Any, step: Any) -> None:
+        super().__init__(opt, False, opt.get_name())
+        self._step = step
+
+    def count_skipped(self) -> None:
+        """What tells stale gradients is not the step of the script."""
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[GradVar], global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """An op that applies the gradients, and then counts both steps."""
+        graph = get_default_graph()
+        done = self._opt.apply_gradients(grads_and_vars, self._step, name)
+        with graph.colocate_with(global_step), graph.control_dependencies([done]):
+            counted: Operation = global_step.assign_add(convert_to_tensor(1, dtypes.int64)).op
+        return counted
 
 
 def _all_reduced(workers: int, is_chief: bool, asked: _Asked) -> SharedUpdate:

@@ -276,7 +276,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
             set_step = self._request("SET_STEP", step)
         self.steps_init_op = basic.group(set_step.op)
         self.chief_init_op = basic.group(self.local_step_init_op, self.steps_init_op)
-        for name in ("BEGIN", "JOINED", "LEAD", "LEAVE", "STARTED", "STAY"):
+        for name in ("BEGIN", "JOINED", "LACKS", "LEAD", "LEAVE", "STARTED", "STAY"):
             self.requests[name] = self._request(name)
         self.requests["STAY_CHIEF"] = self._request("STAY", 1)
 

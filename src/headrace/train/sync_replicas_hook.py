@@ -64,6 +64,10 @@ class SyncReplicasHook(SessionRunHook):
         if self._part is not None:
             self._part.end()
 
+    def is_missed(self, session: Any) -> bool:
+        """Whether gradients of others wait for more, this replica's perhaps."""
+        return bool(session.run(self._optimizer.requests["LACKS"]))
+
     def _check_number(self, session: Any) -> None:
         """Raise ValueError if a cluster has fewer replicas than are announced."""
         device = devices.DeviceSpec.from_string(self._optimizer.local_step_device)

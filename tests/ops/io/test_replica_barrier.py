@@ -94,3 +94,12 @@ def test_a_replica_starts_when_a_leader_has_set_the_step() -> None:
             thread.join(30)
             assert waiting == [15]
             assert sess.run(started) == 15  # whoever comes later waits for nothing
+
+
+def test_who_waits_elsewhere_learns_that_gradients_lack_its_own() -> None:
+    handle = barrier(2, 2)
+    with tf.Session() as sess:
+        found = []
+        for request in ("LACKS", "ARRIVE", "LACKS", "ARRIVE", "LACKS", "WAIT", "LACKS"):
+            found.append(int(sess.run(ask(handle, request))))
+    assert found == [0, 1, 1, 1, 0, 2, 0]

@@ -110,6 +110,11 @@ class ReplicaBarrier(WaitingResource):
                 self._changed.notify_all()
         return 0
 
+    def lacks(self, key: Hashable, value: int, name: str, step: Any) -> int:
+        """Whether gradients that have come wait for those of other replicas."""
+        with self._changed:
+            return int(self.rules.lacks)
+
     def lead(self, key: Hashable, value: int, name: str, step: Any) -> int:
         """Wait until this replica leads."""
         rules = self.rules
@@ -168,6 +173,7 @@ _REQUESTS = {
     "ARRIVE": ReplicaBarrier.arrive,
     "BEGIN": ReplicaBarrier.begin,
     "JOINED": ReplicaBarrier.joined,
+    "LACKS": ReplicaBarrier.lacks,
     "LEAD": ReplicaBarrier.lead,
     "LEAVE": ReplicaBarrier.leave,
     "RELEASE": ReplicaBarrier.release,

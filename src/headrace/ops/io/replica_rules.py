@@ -81,6 +81,11 @@ class BarrierRules:
         """How many gradients of the step have come."""
         return self._arrived
 
+    @property
+    def lacks(self) -> bool:
+        """Whether gradients that have come wait for more."""
+        return 0 < self._arrived < self.needs
+
     def _needs_of_live(self) -> int:
         if self.needed <= self.total:
             # Who came beyond those that were announced computes gradients too; the number of
