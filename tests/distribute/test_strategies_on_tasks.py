@@ -106,9 +106,31 @@ def test_resolvers(monkeypatch):
     assert union.cluster_spec().as_dict()["worker"] == ["x:1", "b:1", "c:1"]
     with pytest.raises(TypeError, match="sub-class of `ClusterResolver`"):
         tf.distribute.cluster_resolver.UnionResolver(3)
-    monkeypatch.setenv("TF_CONFIG", "[")
-    with pytest.raises(ValueError, match="TF_CONFIG is no JSON"):
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[", "TF_CONFIG is no JSON"),
+        ("[" * 100_000, "TF_CONFIG is no JSON"),
+        ("[]", "TF_CONFIG must be a JSON object"),
+        ('{"task": [1]}', r"TF_CONFIG\['task'\] must be a JSON object, not \[1\]"),
+        ('{"cluster": "a:1"}', r"TF_CONFIG\['cluster'\] must be a JSON object, not 'a:1'"),
+        ('{"task": {"index": 1e400}}', r"TF_CONFIG\['task'\]\['index'\] must be a number, not inf"),
+        ('{"task": {"index": "x"}}', r"TF_CONFIG\['task'\]\['index'\] must be a number, not 'x'"),
+    ],
+)
+def test_a_tf_config_that_describes_nothing(monkeypatch, text, words):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(ValueError, match=words):
         tf.distribute.cluster_resolver.TFConfigClusterResolver()
+
+
+def test_a_cluster_of_wrong_types_has_no_master(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": 5}}')
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    with pytest.raises(TypeError, match="The tasks for job 'worker' must be a list"):
+        resolver.master()
 
 
 def test_tpus_of_other_hosts():

@@ -1,11 +1,15 @@
-"""What a launch writes as JSON."""
+"""What a launch writes, as JSON and at terminals that cannot show all."""
 
+import io
 import json
+import sys
 
 import pytest
+from rich.console import Console
 
 from headrace.launch.display import Display
 from headrace.launch.job import TaskId
+from headrace.launch.processes import have_streams
 
 
 @pytest.fixture
@@ -38,3 +42,21 @@ def test_what_the_launcher_says(lines):
     first, second = lines(lambda d: (d.say("begins"), d.say("is gone", is_problem=True)))
     assert (first["logger"], first["level"]) == ("headrace.launch", "INFO")
     assert (second["level"], second["message"]) == ("WARNING", "is gone")
+
+
+def test_a_stream_that_lacks_characters_shows_the_lines_with_escapes(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    have_streams()
+    with Display(list, "title", Console(file=io.StringIO())) as display:
+        display.output(TaskId("ps", 0), ["caf\xe9"])
+        display.output(TaskId("ps", 0), ["end"])
+    assert raw.getvalue() == b"[ps/0] caf\\xe9\n[ps/0] end\n"
+
+
+def test_brackets_in_the_name_of_a_script_are_no_markup():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with Display(list, "[/x]y.py: 1 worker", console):
+        pass
+    assert "[/x]y.py: 1 worker" in console.file.getvalue()

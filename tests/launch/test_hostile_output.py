@@ -128,3 +128,20 @@ def test_a_host_that_tells_of_a_task_that_it_does_not_have(monkeypatch, tmp_path
     said = "".join(capfd.readouterr())
     assert "far runs no tasks any more: {'event': 'ended', 'task': 'worker/7'" in said
     assert "came from it, which has no such task" in said
+
+
+@pytest.mark.process
+def test_a_host_that_ends_before_it_has_given_a_port(monkeypatch, tmp_path, capfd):
+    host = json.dumps({"event": "host", **about_host()})
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\nread environment; echo '{host}'; exit 7")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    far = SshHost("far", SshOptions(), {})
+    far.wait()
+    launch = Launch(LaunchJob("train.py"), tmp_path / "logs", folder=str(tmp_path))
+    assert Launcher(launch, [far]).run() == 1
+    far._errors.close()
+    assert "worker/0 gets no address: far cannot run tasks: ssh has ended with 7" in "".join(
+        capfd.readouterr()
+    )

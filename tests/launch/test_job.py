@@ -83,6 +83,9 @@ def test_workers_are_told_how_a_script_without_a_cluster_trains(options, worker)
         ({"script": ""}, "There is no script"),
         ({"workers": 0}, "A cluster needs a worker to train; there are 0: --workers 1 or more"),
         ({"ps": -1}, "There cannot be -1 parameter servers: --ps 0 or more"),
+        ({"ps": 10**9}, "A launch has 10000 tasks at most, not 1000000000 parameter servers"),
+        ({"workers": 10**20}, "10000 tasks at most"),
+        ({"ps": 1, "elastic": (1, 10**9)}, "not 1 parameter servers and 1000000000 workers"),
         ({"restarts": -1}, "A task cannot be restarted -1 times"),
         ({"ps": 2, "replicas": 2}, "Servers have 0 or 1 copies, not 2"),
         ({"ps": 1, "replicas": 1}, "there must be two: --ps 2 or more, not 1"),
@@ -115,6 +118,9 @@ def test_what_tasks_ask_of_machines():
     assert job.asks(TaskId("ps", 0)) == Resources()
     with pytest.raises(ValueError, match="A task cannot ask for -1 gpus"):
         Resources(gpus=-1)
+    for cpus in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"A task cannot ask for {cpus} cpus"):
+            Resources(cpus)
 
 
 def test_each_task_of_a_machine_has_a_port_for_metrics():

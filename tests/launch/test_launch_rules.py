@@ -66,6 +66,23 @@ def test_who_does_not_end_is_killed():
     assert run.signals == [("ps/0", KILL)]
 
 
+def test_a_machine_that_does_not_tell_the_end_of_a_task_keeps_nobody():
+    run = Run(ps=1)
+    run.ends("worker/0")
+    run.waits()
+    assert not run.rules.is_over
+    run.waits()
+    assert run.said == ["ps/0 was killed, and its machine does not tell that it has ended"]
+    assert (run.rules.is_over, run.rules.exit_status) == (True, 0)
+    run = Run(workers=2)
+    run.take(run.rules.stop(signal.SIGINT, run.now))
+    for _ in range(2):
+        run.take(run.rules.stop(signal.SIGINT, run.now))
+        assert run.signals == [("worker/0", KILL), ("worker/1", KILL)]
+    run.waits()
+    assert (run.rules.is_over, run.rules.exit_status) == (True, 130)
+
+
 def test_the_evaluator_gets_time_for_the_last_checkpoint():
     run = Run(ps=1, evaluator=True)
     run.ends("worker/0")

@@ -1,5 +1,7 @@
 """A look at scripts: which are there, and which know of clusters."""
 
+import os
+
 import pytest
 
 from headrace.launch.script import knows_clusters, source_of
@@ -18,6 +20,8 @@ from headrace.launch.script import knows_clusters, source_of
         ("from tensorflow.estimator import RunConfig as R", False),
         ("# ClusterSpec\n'about TF_CONFIG'", False),
         ("print 'Python 2'", True),
+        ("-" * 200_000 + "1", True),
+        ("+".join("1" * 50_000), True),
     ],
 )
 def test_which_scripts_know_of_clusters(tmp_path, text, knows):
@@ -41,3 +45,19 @@ def test_where_the_text_of_a_script_is(tmp_path):
     (tmp_path / "archive").write_bytes(b"PK\x03\x04\0")
     assert knows_clusters(source_of(str(tmp_path / "archive"), False))
     assert knows_clusters(None)
+
+
+def test_what_several_tasks_cannot_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    os.symlink("loop", "loop")
+    os.mkdir("folder")
+    for script, words in (
+        ("pipe", "'pipe' is no file: each task reads the script for itself"),
+        (os.devnull, "cannot come from a pipe or a device"),
+        ("loop", "There is no file 'loop': Too many levels of symbolic links."),
+        ("x" * 300, r"There is no file 'x{200}'\.\.\.: File name too long"),
+        ("folder", "The folder 'folder' has no __main__.py to run"),
+    ):
+        with pytest.raises(FileNotFoundError, match=words):
+            source_of(script, False)

@@ -43,3 +43,13 @@ def test_a_file_that_cannot_be_written_is_told_once(tmp_path):
     logs.add(TaskId("ps", 0), ["line"])
     assert "ps-0.log is not complete: Is a directory" in logs.problem
     logs.close()
+
+
+def test_characters_that_are_none(tmp_path):
+    """A name of a file that is no text, and what another machine may send."""
+    logs = TaskLogs(tmp_path)
+    logs.add(TaskId("ps", 0), ["a\ud800b"])
+    logs.note("no file '\udcff.py'")
+    logs.close()
+    assert (tmp_path / "ps-0.log").read_text() == "a\\ud800b\n"
+    assert (tmp_path / "launcher.log").read_text() == "no file '\\udcff.py'\n"

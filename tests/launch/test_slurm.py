@@ -25,8 +25,38 @@ def test_lists_as_slurm_writes_them():
     assert slurm_hosts("n[001-003,7],login") == ["n001", "n002", "n003", "n7", "login"]
     assert slurm_hosts("a[1-2]-ib,b") == ["a1-ib", "a2-ib", "b"]
     assert slurm_counts("2(x3),1") == [2, 2, 2, 1]
-    with pytest.raises(ValueError, match="is no list of hosts as Slurm writes them: 'x'"):
-        slurm_hosts("n[x]")
+    assert slurm_hosts("rack[0-1]n[08-09]") == ["rack0n08", "rack0n09", "rack1n08", "rack1n09"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n[x]",
+        "n[1-",
+        "n[1-2",
+        "n]",
+        "n[]",
+        "n[5-1]",
+        "n[1,]",
+        "n[\u00b2]",
+        ";",
+        "a b",
+        "a,,b",
+        "-[-]",
+    ],
+)
+def test_lists_of_hosts_that_slurm_does_not_write(text):
+    with pytest.raises(ValueError, match="is no list of hosts as Slurm writes them"):
+        slurm_hosts(text)
+
+
+@pytest.mark.parametrize("text", ["n[1-999999999]", "n[1-50000]", "n[1-400]m[1-400]"])
+def test_more_than_any_cluster_has_takes_no_memory(text):
+    with pytest.raises(ValueError, match="names more than 100000 hosts"):
+        slurm_hosts(f"n[1-60000],{text}")
+    for counts in ("999999999", "1(x999999999)", "0(x999999999)"):
+        with pytest.raises(RuntimeError, match="more than 100000 tasks"):
+            slurm_counts(counts)
 
 
 def test_tasks_are_counted_over_hosts():
@@ -69,6 +99,12 @@ def test_variables_of_the_job_serve_where_the_step_has_none():
         ({"SLURM_PROCID": "x"}, None, "SLURM_PROCID is 'x', which is no number"),
         ({"SLURM_PROCID": "9"}, None, "SLURM_PROCID is 9, but the step has 7 processes"),
         ({"SLURM_STEP_TASKS_PER_NODE": "2"}, None, "names 4 hosts, but numbers of tasks for 1"),
+        ({"SLURM_STEP_ID": "x"}, None, "SLURM_STEP_ID is 'x', which is no number"),
+        (
+            {"SLURM_STEP_NODELIST": "n1,n1", "SLURM_STEP_TASKS_PER_NODE": "2(x2)"},
+            None,
+            "is given to both job 'ps' task 0 and job 'worker' task 0",
+        ),
         ({}, 3, "has 7 processes (srun --ntasks), which cannot be 2 parameter servers"),
         (
             {"SLURM_STEP_NODELIST": "n1", "SLURM_STEP_TASKS_PER_NODE": "2"},
@@ -81,6 +117,11 @@ def test_steps_that_cannot_be_the_cluster(variables, workers, words):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         slurm_task(LaunchJob("train.py", ps=2), {**STEP, **variables}, workers)
     assert words in str(caught.value)
+
+
+def test_the_last_port_of_a_host_must_be_one():
+    with pytest.raises(ValueError, match=r"'ps' task 1 .+ port 65536 is out of range"):
+        slurm_task(LaunchJob("train.py", ps=2), STEP, None, 65535)
 
 
 def test_the_first_worker_waits_for_the_others_and_ends_the_servers():

@@ -76,14 +76,9 @@ class _Launch(click.Command):
 @click.option(
     "--elastic", type=_Range(), help="The fewest and most workers, for `headrace resize`."
 )
-@click.option("--sync", "mode", flag_value="sync", help="A plain script trains in step.")
-@click.option("--async", "mode", flag_value="async", help="... without waiting, the default.")
-@click.option(
-    "--all-reduce",
-    "mode",
-    flag_value="all-reduce",
-    help="... without servers, the default if none.",
-)
+@click.option("--sync", is_flag=True, help="A plain script trains in step.")
+@click.option("--async", is_flag=True, help="... without waiting, the default.")
+@click.option("--all-reduce", is_flag=True, help="... without servers, the default if none.")
 @click.option("--backup", default=0, help="With --sync: so many workers are not waited for.")
 @click.option(
     "--restarts", default=3, show_default=True, help="How often in a row a task may fail."
@@ -132,7 +127,8 @@ class _Launch(click.Command):
 )
 @click.option("--ssh-option", "ssh_options", multiple=True, help="An argument of ssh, as -p2222.")
 @click.option(
-    "--remote-python", default=sys.executable, help="The interpreter on the machines of --hosts."
+    "--remote-python",
+    help="The interpreter on the machines of --hosts; by default the path of this one.",
 )
 @click.option("--remote-dir", help="Where tasks run there; by default the folder of this name.")
 @click.option(
@@ -159,7 +155,7 @@ def launch_command(
     port: int | None,
     hosts: str | None,
     ssh_options: tuple[str, ...],
-    remote_python: str,
+    remote_python: str | None,
     remote_dir: str | None,
     variables: tuple[str, ...],
     **options: Any,
@@ -180,11 +176,19 @@ def launch_command(
     asked = workers
     cluster = {"on": on, **{name: options.pop(name) for name in OPTIONS}}
     check_options(cluster)
+    mode = _mode(options)
+    remote = {
+        "--ssh-option": ssh_options,
+        "--remote-python": remote_python,
+        "--remote-dir": remote_dir,
+        "--env": variables,
+    }
+    _refuse_unused(on, hosts, port, [name for name, value in remote.items() if value])
     if workers is None:
         # A step of Slurm has as many as are left.
         workers = elastic[0] if elastic else (backup if on == "slurm" else 0) + 1
-    if backup and options["mode"] is None:
-        options["mode"] = "sync"
+    if backup and mode is None:
+        mode = "sync"
     try:
         job = LaunchJob(
             script,
@@ -192,6 +196,7 @@ def launch_command(
             workers=workers,
             replicas=int(standby),
             elastic=elastic,
+            mode=mode,
             backups=backup,
             resources=resources_of(cluster),
             **options,
@@ -207,5 +212,25 @@ def launch_command(
         raise SystemExit(run_launch(job, place))
     from headrace.launch.ssh import SshOptions
 
-    reached = SshOptions(ssh_options, remote_python, remote_dir or os.getcwd())
+    python = remote_python or sys.executable
+    reached = SshOptions(ssh_options, python, remote_dir or os.getcwd())
     raise SystemExit(run_on_hosts(job, place, hosts.split(","), reached, variables))
+
+
+def _mode(options: dict[str, Any]) -> Any:
+    """The mode that was chosen; None by default. Its options are taken out."""
+    chosen = [mode for mode in ("sync", "async", "all_reduce") if options.pop(mode)]
+    names = [mode.replace("_", "-") for mode in chosen]
+    if len(names) > 1:
+        raise click.UsageError(f"--{' and --'.join(names)} contradict each other: choose one.")
+    return names[0] if names else None
+
+
+def _refuse_unused(on: str, hosts: str | None, port: int | None, remote: list[str]) -> None:
+    """Refuse what would be ignored: who has asked for it expects another place."""
+    if hosts is not None and on != "here":
+        raise click.UsageError(f"--hosts: not for --on {on}, which has its own machines.")
+    if remote and hosts is None:
+        raise click.UsageError(f"{', '.join(remote)}: only with --hosts.")
+    if port is not None and on != "slurm":
+        raise click.UsageError(f"--port: not for --on {on}.")

@@ -137,7 +137,10 @@ def _bytes(text: str) -> int:
     found = re.fullmatch(r"([0-9.]+)([KMGT]?)i?B?", text)
     if not found:
         raise ValueError(text)
-    return int(float(found[1]) * _UNITS[found[2]])
+    size = float(found[1]) * _UNITS[found[2]]
+    if size >= 2**63:
+        raise ValueError(text)
+    return int(size)
 
 
 def _runs_script(job: LaunchJob, servers: str) -> bool:

@@ -136,7 +136,7 @@ class TFConfigClusterResolver(ClusterResolver):
         task_type, task_id, rpc_layer, environment: in place of what TF_CONFIG says.
 
     Raises:
-        ValueError: if TF_CONFIG is no JSON object.
+        ValueError: if TF_CONFIG is no JSON object, or parts of it are none.
 
     >>> tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec().jobs
     []
@@ -150,13 +150,18 @@ class TFConfigClusterResolver(ClusterResolver):
         environment: str | None = None,
     ) -> None:
         config = _tf_config()
-        task = config.get("task") or {}
-        self._cluster = config.get("cluster") or {}
+        task = _object(config, "task")
+        self._cluster = _object(config, "cluster")
         self._environment = config.get("environment", "") if environment is None else environment
         self._session_master = config.get("session_master")
         self.task_type = task.get("type") if task_type is None else task_type
         index = task.get("index") if task_id is None else task_id
-        self.task_id = None if index is None else int(index)
+        try:
+            self.task_id = None if index is None else int(index)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"TF_CONFIG['task']['index'] must be a number, not {index!r:.100}."
+            ) from None
         self.rpc_layer = rpc_layer or config.get("rpc_layer", "grpc")
 
     def cluster_spec(self) -> ClusterSpec:
@@ -169,7 +174,8 @@ class TFConfigClusterResolver(ClusterResolver):
         """What a session takes as its target: "" for a process without a cluster."""
         if self._session_master is not None:
             return str(self._session_master)
-        if sum(map(len, self._cluster.values())) <= 1:
+        spec = self.cluster_spec()
+        if sum(map(spec.num_tasks, spec.jobs)) <= 1:
             return ""
         return super().master(task_type, task_id, rpc_layer)
 
@@ -185,10 +191,17 @@ def _tf_config() -> dict[str, Any]:
         return {}
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"TF_CONFIG is no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object, not {found!r:.100}.")
+    return found
+
+
+def _object(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = config.get(name) or {}
+    if not isinstance(found, dict):
+        raise ValueError(f"TF_CONFIG[{name!r}] must be a JSON object, not {found!r:.100}.")
     return found
 
 
@@ -349,25 +362,45 @@ def _slurm(name: str) -> str:
     return found
 
 
+#: More hosts, or tasks, than any step has: lists that say so are damaged.
+_MOST_IN_SLURM = 100_000
+#: What commas divide: names of hosts, with lists of numbers in brackets.
+_HOSTS = re.compile(r"(?:[\w.-]|\[[^\[\]]*\])+")
+_RANGE = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?")
+
+
 def slurm_hosts(text: str) -> list[str]:
     """The hosts of ``n[01-03,7],m``.
 
     Raises:
-        ValueError: if a number is none.
+        ValueError: if the text is no such list, or one of more hosts than there can be.
     """
     found: list[str] = []
-    for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?[^,\[]*", text):
-        match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
-        if match is None:
-            found.append(part)
-            continue
-        before, numbers, after = match.groups()
-        for piece in numbers.split(","):
-            first, _, last = piece.partition("-")
-            if not first.isdigit() or not (last or first).isdigit():
-                raise ValueError(f"{text!r} is no list of hosts as Slurm writes them: {piece!r}.")
-            for i in range(int(first), int(last or first) + 1):
-                found.append(f"{before}{i:0{len(first)}d}{after}")
+    parts = _HOSTS.findall(text)
+    if ",".join(parts) != text:
+        raise ValueError(f"{text!r:.200} is no list of hosts as Slurm writes them.")
+    for part in parts:
+        hosts = [""]
+        # Names, and what was in brackets between them.
+        for number, piece in enumerate(re.split(r"\[([^\[\]]*)\]", part)):
+            ends = _numbers(piece, text) if number % 2 else [piece]
+            if len(found) + len(hosts) * len(ends) > _MOST_IN_SLURM:
+                raise ValueError(f"{text!r:.200} names more than {_MOST_IN_SLURM} hosts.")
+            hosts = [host + end for host in hosts for end in ends]
+        found += hosts
+    return found
+
+
+def _numbers(ranges: str, text: str) -> list[str]:
+    """The numbers of ``01-03,7``, as wide as they stand there."""
+    found: list[str] = []
+    for piece in ranges.split(","):
+        first, _, last = piece.partition("-")
+        if not _RANGE.fullmatch(piece) or int(last or first) < int(first):
+            raise ValueError(f"{text!r:.200} is no list of hosts as Slurm writes them: {piece!r}.")
+        if int(last or first) - int(first) + len(found) >= _MOST_IN_SLURM:
+            raise ValueError(f"{text!r:.200} names more than {_MOST_IN_SLURM} hosts.")
+        found += [f"{i:0{len(first)}d}" for i in range(int(first), int(last or first) + 1)]
     return found
 
 
@@ -375,16 +408,23 @@ def slurm_counts(text: str) -> list[int]:
     """The numbers of ``2(x3),1``: 2, 2, 2, 1.
 
     Raises:
-        RuntimeError: if the text is no such list.
+        RuntimeError: if the text is no such list, or one of more tasks than there can be.
     """
     found: list[int] = []
+    tasks = 0
     for part in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
+        match = re.fullmatch(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", part)
         if match is None:
             raise RuntimeError(
-                f"SLURM_STEP_TASKS_PER_NODE is {text!r}, which is no list of counts."
+                f"SLURM_STEP_TASKS_PER_NODE is {text!r:.200}, which is no list of counts."
             )
-        found += [int(match[1])] * int(match[2] or 1)
+        count, times = int(match[1]), int(match[2] or 1)
+        tasks += max(count, 1) * times
+        if tasks > _MOST_IN_SLURM:
+            raise RuntimeError(
+                f"SLURM_STEP_TASKS_PER_NODE is {text!r:.200}: more than {_MOST_IN_SLURM} tasks."
+            )
+        found += [count] * times
     return found
 
 

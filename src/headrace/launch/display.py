@@ -170,11 +170,13 @@ class Display:
             try:
                 if not is_gone:
                     show()
+            except UnicodeError:
+                continue  # one line that this terminal cannot show
             except (OSError, ValueError):
                 is_gone = True
 
     def _table(self) -> Table:
-        table = Table(title=self._title)
+        table = Table(title=Text(self._title))  # no markup: names may have brackets
         for name in ("task", "state", "steps", "a second", "loss", "memory", "restarts"):
             left = name in ("task", "state")
             table.add_column(name, justify="left" if left else "right")

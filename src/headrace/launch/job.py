@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,6 +22,8 @@ __all__ = [
 
 Mode = Literal["async", "sync", "all-reduce"]
 CHIEF, EVALUATOR, SERVER, WORKER = "chief", "evaluator", "ps", "worker"
+#: Each task is told the addresses of all; numbers beyond are slips.
+MOST_TASKS = 10_000
 
 
 @dataclass(frozen=True, order=True)
@@ -48,7 +51,7 @@ class Resources:
         memory: in bytes; None asks for nothing.
 
     Raises:
-        ValueError: for a negative number.
+        ValueError: for a negative number, and what is no number.
     """
 
     cpus: float = 1.0
@@ -57,7 +60,7 @@ class Resources:
 
     def __post_init__(self) -> None:
         for name, value in (("cpus", self.cpus), ("gpus", self.gpus), ("memory", self.memory)):
-            if value is not None and value < 0:
+            if value is not None and not 0 <= value < math.inf:
                 raise ValueError(f"A task cannot ask for {value} {name}: give 0 or more.")
 
 
@@ -132,6 +135,11 @@ class LaunchJob:
                 "--workers 1 or more.",
             ),
             (self.ps < 0, f"There cannot be {self.ps} parameter servers: --ps 0 or more."),
+            (
+                self.ps + max(self.workers, most) > MOST_TASKS,
+                f"A launch has {MOST_TASKS} tasks at most, not {self.ps} parameter servers and "
+                f"{max(self.workers, most)} workers.",
+            ),
             (self.restarts < 0, f"A task cannot be restarted {self.restarts} times."),
             (self.replicas not in (0, 1), f"Servers have 0 or 1 copies, not {self.replicas}."),
             (

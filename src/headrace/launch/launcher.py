@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,13 +86,12 @@ class Launcher:
             stack.callback(self._close)
             stack.enter_context(self._signals())
             stack.enter_context(self._display)
-            for task in self._rules.tasks:
-                self._place(task)
-            first, *others = self._launch.job.tasks
-            if others and first in self._placed:
-                self._say(f"{first} is at {self._address(first)}, for `headrace status`")
-            self._watch.start()
-            self._loop()
+            if self._has_places(self._rules.tasks):
+                first, *others = self._launch.job.tasks
+                if others and first in self._placed:
+                    self._say(f"{first} is at {self._address(first)}, for `headrace status`")
+                self._watch.start()
+                self._loop()
         if self._display.is_stuck:
             os._exit(self._rules.exit_status)  # an interpreter would wait for the reader
         return self._rules.exit_status
@@ -148,8 +148,8 @@ class Launcher:
 
     def _start(self, start: StartTask) -> None:
         task, job = start.task, self._launch.job
-        if task not in self._placed:
-            self._place(task)
+        if not self._has_places([task]):
+            return
         contact = ""
         if self._rules.has_joined(task):
             contact = self._address(self._rules.contact())
@@ -179,6 +179,20 @@ class Launcher:
             job: tasks[: max(counts.get(job, 0), own if job == task.job else 0)]
             for job, tasks in self._addresses.items()
         }
+
+    def _has_places(self, tasks: Iterable[TaskId]) -> bool:
+        """Give tasks a host and an address; otherwise the launch ends, and says why."""
+        for task in tasks:
+            try:
+                if task not in self._placed:
+                    self._place(task)
+            except OSError as error:
+                text = f"{task} gets no address: {error.strerror or error}"
+                if error.errno == errno.EMFILE:
+                    text += ". Ask for fewer tasks, or allow more open files (ulimit -n)"
+                self._do(self._rules.lost(text, [task], time.monotonic()))
+                return False
+        return True
 
     def _place(self, task: TaskId) -> None:
         """Give a task a host and an address."""

@@ -36,7 +36,7 @@ class TaskLogs:
         self.losses: dict[TaskId, float] = {}
         self.problem = ""
         self._files: dict[TaskId, IO[str]] = {}
-        self._notes = (folder / "launcher.log").open("w", encoding="utf-8", buffering=1)
+        self._notes = _opened(folder / "launcher.log")
 
     def path(self, task: TaskId) -> Path:
         """The file of a task."""
@@ -51,7 +51,7 @@ class TaskLogs:
         try:
             file = self._files.get(task)
             if file is None:
-                file = self._files[task] = self.path(task).open("w", encoding="utf-8", buffering=1)
+                file = self._files[task] = _opened(self.path(task))
             file.write("".join(f"{line}\n" for line in lines))
         except OSError as error:
             self.problem = f"{self.path(task)} is not complete: {error.strerror or error}"
@@ -68,6 +68,11 @@ class TaskLogs:
         for file in self._files.values():
             with contextlib.suppress(OSError):
                 file.close()
+
+
+def _opened(path: Path) -> IO[str]:
+    # Names of files, and what other machines send, may have characters that are none.
+    return path.open("w", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
 def loss_in(line: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import os
 import signal
 import sys
@@ -39,7 +40,8 @@ def die_with_parent(parent: int, number: int) -> None:
 def have_streams() -> None:
     """Where standard streams are closed, as with ``>&-``, let them be those of ``/dev/null``.
 
-    Otherwise sockets and pipes get their numbers, and what is printed.
+    Otherwise sockets and pipes get their numbers, and what is printed. Where output is in another
+    encoding, characters that it does not have are written as ``\\xe9``.
     """
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(opened, True)
@@ -48,6 +50,9 @@ def have_streams() -> None:
         if getattr(sys, name) is None:
             mode = "w" if number else "r"
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def adopt_orphans() -> None:

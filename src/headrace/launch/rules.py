@@ -52,6 +52,7 @@ class LaunchTiming:
         early: a program that fails before is taken for one that cannot run.
         healthy: a life after which earlier failures are forgotten.
         end: from SIGTERM to SIGKILL.
+        gone: from SIGKILL until a task whose end nobody tells is waited for no longer.
         evaluator: for the last evaluation.
         answer: of the cluster, whether a worker was to leave.
         room: for a worker that no machine has room for, when the others have ended.
@@ -62,6 +63,7 @@ class LaunchTiming:
     early: float = 10.0
     healthy: float = 60.0
     end: float = 15.0
+    gone: float = 10.0
     evaluator: float = 300.0
     answer: float = 10.0
     room: float = 60.0
@@ -164,6 +166,8 @@ class LaunchRules:
         self._is_stopping = False
         self._evaluator_until: float | None = None
         self._kill_at: dict[TaskId, float] = {}
+        #: Of those that were killed.
+        self._gone_at: dict[TaskId, float] = {}
         #: Workers that are asked to end since the others have done the work.
         self._spare: set[TaskId] = set()
         #: Workers that have ended with 0, of which is not known yet whether they were to leave.
@@ -197,7 +201,7 @@ class LaunchRules:
     def next_time(self) -> float | None:
         """When `tick` has something to do, if nothing else happens."""
         times = [t.due for t in self._of(State.WAITING)] if not self._is_stopping else []
-        times += self._kill_at.values()
+        times += [*self._kill_at.values(), *self._gone_at.values()]
         times += [] if self._evaluator_until is None else [self._evaluator_until]
         return min(times, default=None)
 
@@ -215,10 +219,12 @@ class LaunchRules:
         """Time has passed; also the first event of a launch."""
         done: list[Instruction] = []
         late = [task for task, end in self._kill_at.items() if now >= end]
-        for task in late:
-            del self._kill_at[task]
         done += [Say(f"{task} does not end and is killed", True) for task in late]
-        done += [SignalTask(task, signal.SIGKILL) for task in late]
+        done += self._kill(late, now)
+        # A machine that is frozen, or cut off, tells of no end.
+        for task in [task for task, end in self._gone_at.items() if now >= end]:
+            text = f"{task} was killed, and its machine does not tell that it has ended"
+            done += [Say(text, True), *self.ended(task, -signal.SIGKILL, now)]
         if self._evaluator_until is not None and now >= self._evaluator_until:
             seconds = self._timing.evaluator
             done.append(Say(f"the evaluator has not ended {seconds:.0f} s after the training"))
@@ -236,6 +242,7 @@ class LaunchRules:
         life = self.tasks[task]
         life.status = status
         self._kill_at.pop(task, None)
+        self._gone_at.pop(task, None)
         if task in self._spare:
             life.state = State.DONE
             return [] if self._is_stopping else self._finished(now)
@@ -317,8 +324,7 @@ class LaunchRules:
     def stop(self, number: int, now: float) -> list[Instruction]:
         """Somebody wants the launch to end, by a signal; the second time at once."""
         if self._ordered is not None:
-            self._kill_at = {}
-            return [SignalTask(t.task, signal.SIGKILL) for t in self._of(State.RUNNING)]
+            return self._kill([t.task for t in self._of(State.RUNNING)], now)
         self._ordered = exit_status(-number)
         return self._stop(now)
 
@@ -402,6 +408,14 @@ class LaunchRules:
         for life in self._of(State.WAITING):
             life.state = State.ENDED
         return [SignalTask(t.task, signal.SIGTERM) for t in self._of(State.RUNNING)]
+
+    def _kill(self, tasks: Iterable[TaskId], now: float) -> list[Instruction]:
+        done: list[Instruction] = []
+        for task in tasks:
+            self._kill_at.pop(task, None)
+            self._gone_at.setdefault(task, now + self._timing.gone)
+            done.append(SignalTask(task, signal.SIGKILL))
+        return done
 
     def _grow(self, found: ClusterSize, now: float) -> list[Instruction]:
         """Start what is missing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import stat
 from pathlib import Path
 
 __all__ = ["is_plain", "knows_clusters", "source_of"]
@@ -24,7 +25,7 @@ def source_of(script: str, as_module: bool) -> Path | None:
     """The file of a script, if there is one with text.
 
     Raises:
-        FileNotFoundError: if there is no such script.
+        FileNotFoundError: if there is no such script, or nothing that several tasks can run.
     """
     if as_module:
         try:
@@ -36,10 +37,29 @@ def source_of(script: str, as_module: bool) -> Path | None:
         found = Path(spec.origin) if spec.origin else None
         return found if found and found.suffix == ".py" else None
     path = Path(script)
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {script!r}.")
-    file = path / "__main__.py" if path.is_dir() else path
-    return file if file.exists() else None
+    try:
+        kind = path.stat().st_mode
+        is_program = stat.S_ISREG(kind) or (path / "__main__.py").is_file()
+    except (OSError, ValueError) as error:
+        why = "" if isinstance(error, FileNotFoundError) else f": {_reason(error)}"
+        raise FileNotFoundError(f"There is no file {_shown(script)}{why}.") from None
+    if stat.S_ISDIR(kind) and not is_program:
+        raise FileNotFoundError(f"The folder {_shown(script)} has no __main__.py to run.")
+    if not is_program:
+        # Only one task could read a pipe, and a device may have no end.
+        raise FileNotFoundError(
+            f"{_shown(script)} is no file: each task reads the script for itself, so it cannot "
+            "come from a pipe or a device."
+        )
+    return path / "__main__.py" if stat.S_ISDIR(kind) else path
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return str(getattr(error, "strerror", None) or error)
+
+
+def _shown(script: str) -> str:
+    return repr(script) if len(script) <= 200 else f"{script[:200]!r}..."
 
 
 def is_plain(script: str, as_module: bool) -> bool | None:
@@ -70,7 +90,7 @@ def knows_clusters(file: Path | None) -> bool:
         seen.add(path)
         try:
             tree = ast.parse(path.read_bytes())
-        except (OSError, SyntaxError, ValueError):
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return True
         for node in ast.walk(tree):
             if _names(node) & _SIGNS:

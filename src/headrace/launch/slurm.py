@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from headrace.distribute.cluster_resolver import slurm_counts, slurm_hosts
+from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.launch.job import CHIEF, EVALUATOR, SERVER, WORKER, LaunchJob, TaskId
 
 __all__ = ["SlurmTask", "end_servers", "slurm_task"]
@@ -82,6 +83,7 @@ def slurm_task(
     for task, address in zip(job.tasks, places, strict=True):
         if task.job != EVALUATOR:
             addresses.setdefault(task.job, []).append(address)
+    ClusterSpec(addresses)  # whether there can be one at these
     return SlurmTask(job, addresses, job.tasks[rank])
 
 
@@ -114,7 +116,7 @@ def end_servers(
 
 def _first_port(environ: Mapping[str, str]) -> int:
     job = _number(environ, "JOB_ID")
-    step = int(environ.get("SLURM_STEP_ID", "0") or 0)
+    step = _number(environ, "STEP_ID") if environ.get("SLURM_STEP_ID") else 0
     return _FIRST_PORT + (7 * job + step) % _STEPS * _TASKS
 
 

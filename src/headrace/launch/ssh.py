@@ -27,6 +27,11 @@ __all__ = ["SshHost", "SshOptions", "passed_environment", "remote_command"]
 #: Variables with these beginnings are the same on all hosts.
 _PASSED = ("HEADRACE_", "JAX_", "XLA_")
 _END_SECONDS = 10.0
+#: ssh asks nobody for a password, and notices within a minute that a machine is cut off. What a
+#: user has given comes before, and counts.
+_OPTIONS = [
+    f"-o{option}" for option in ("BatchMode=yes", "ServerAliveInterval=15", "ServerAliveCountMax=3")
+]
 #: What Python begins with there: variables must be set before the first import that reads them.
 _BEGIN = """
 import json, os
@@ -113,7 +118,7 @@ class SshHost:
         self.name = name
         self._options = options
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        command = ["ssh", "-T", *options.options, "-o", "BatchMode=yes", "--", name]
+        command = ["ssh", "-T", *options.options, *_OPTIONS, "--", name]
         self._process = subprocess.Popen(
             [*command, remote_command(options)],
             stdin=subprocess.PIPE,
@@ -162,10 +167,10 @@ class SshHost:
 
     def close(self) -> str:
         """End the connection, and so all that runs there."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
         if self._process.poll() is None:
-            assert self._process.stdin is not None
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
             try:
                 self._process.wait(_END_SECONDS)
             except subprocess.TimeoutExpired:
