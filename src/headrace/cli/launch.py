@@ -13,6 +13,14 @@ from headrace.cli.launch_on import OPTIONS, check_options, cluster_options, laun
 
 __all__ = ["launch_command"]
 
+#: What only machines that ssh reaches need.
+_REMOTE = {
+    "ssh_options": "--ssh-option",
+    "remote_python": "--remote-python",
+    "remote_dir": "--remote-dir",
+    "variables": "--env",
+}
+
 
 class _Range(click.ParamType):  # type: ignore[type-arg]
     """``MIN:MAX``."""
@@ -154,10 +162,6 @@ def launch_command(
     on: str,
     port: int | None,
     hosts: str | None,
-    ssh_options: tuple[str, ...],
-    remote_python: str | None,
-    remote_dir: str | None,
-    variables: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Run SCRIPT on a cluster of processes, of this machine if nothing else is said.
@@ -177,13 +181,8 @@ def launch_command(
     cluster = {"on": on, **{name: options.pop(name) for name in OPTIONS}}
     check_options(cluster)
     mode = _mode(options)
-    remote = {
-        "--ssh-option": ssh_options,
-        "--remote-python": remote_python,
-        "--remote-dir": remote_dir,
-        "--env": variables,
-    }
-    _refuse_unused(on, hosts, port, [name for name, value in remote.items() if value])
+    remote = {name: options.pop(name) for name in _REMOTE}
+    _refuse_unused(on, hosts, port, [_REMOTE[name] for name in _REMOTE if remote[name]])
     if workers is None:
         # A step of Slurm has as many as are left.
         workers = elastic[0] if elastic else (backup if on == "slurm" else 0) + 1
@@ -212,9 +211,9 @@ def launch_command(
         raise SystemExit(run_launch(job, place))
     from headrace.launch.ssh import SshOptions
 
-    python = remote_python or sys.executable
-    reached = SshOptions(ssh_options, python, remote_dir or os.getcwd())
-    raise SystemExit(run_on_hosts(job, place, hosts.split(","), reached, variables))
+    python, folder = remote["remote_python"] or sys.executable, remote["remote_dir"] or os.getcwd()
+    reached = SshOptions(remote["ssh_options"], python, folder)
+    raise SystemExit(run_on_hosts(job, place, hosts.split(","), reached, remote["variables"]))
 
 
 def _mode(options: dict[str, Any]) -> Any:
