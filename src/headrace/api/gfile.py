@@ -8,6 +8,7 @@ from typing import Any
 from headrace.files import globbing, system
 from headrace.files.gfile import GFile
 from headrace.files.system import FileStatistics
+from headrace.ops.state import shared_files
 
 
 class FastGFile(GFile):
@@ -76,7 +77,7 @@ def Remove(filename: Any) -> None:
         NotFoundError: if there is none.
         FailedPreconditionError: if it is a directory.
     """
-    system.remove(filename)
+    shared_files.remove(filename)
 
 
 def DeleteRecursively(dirname: Any) -> None:
@@ -86,7 +87,7 @@ def DeleteRecursively(dirname: Any) -> None:
         NotFoundError: if there is nothing.
         FailedPreconditionError: if it is a file, which stays.
     """
-    system.remove_tree(dirname)
+    shared_files.remove_tree(dirname)
 
 
 def Glob(filename: Any) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.files import system
 from headrace.files.gfile import GFile as FileIO
 from headrace.files.globbing import glob as get_matching_files
+from headrace.ops.state import shared_files
 from headrace.ops.strings.regex import as_bytes
 
 __all__ = [
@@ -32,8 +33,8 @@ __all__ = [
 
 copy = system.copy
 create_dir = system.make_directory
-delete_file = system.remove
-delete_recursively = system.remove_tree
+delete_file = shared_files.remove
+delete_recursively = shared_files.remove_tree
 file_exists = system.exists
 is_directory = system.is_directory
 list_directory = system.list_directory

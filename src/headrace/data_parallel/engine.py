@@ -138,6 +138,7 @@ class Participation:
         self._engine, self._session = engine, session
         self._coordinator = Coordinator()
         self._begun: list[SharedUpdate] = []
+        engine.job.parts.add(self)
 
     def begin(self, updates: Sequence[SharedUpdate]) -> None:
         """Take part from now on."""

@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
+from weakref import WeakSet
 
 from headrace import logging
 from headrace.data.dataset import Dataset
@@ -82,6 +83,8 @@ class ScriptWorker:
         self._folders = 0
         self._sessions: Counter[str] = Counter()
         self._cleared: list[str] = []
+        #: What its sessions take part in updates with.
+        self.parts: WeakSet[Any] = WeakSet()
         self._lock = threading.Lock()
 
     @property
@@ -203,6 +206,15 @@ class ScriptWorker:
         path = os.path.join(tempfile.gettempdir(), f"headrace-{self.seed:08x}-{self._folders}")
         os.makedirs(path, 0o700, exist_ok=True)
         return path
+
+    def make_way(self, waits: Callable[[], bool]) -> None:
+        """Leave the updates of those that are behind, and lack the gradients of this worker.
+
+        Args:
+            waits: whether this worker still waits for others.
+        """
+        for part in list(self.parts):
+            part.make_way(waits)
 
     def give_way(self, what: str) -> None:
         """Leave a script alone that distributes itself.

@@ -20,6 +20,7 @@ from headrace.files.paths import as_path, is_local
 from headrace.graph.text_messages import parse_text
 from headrace.ops.embeddings import increments
 from headrace.ops.embeddings.table_files import files_beside
+from headrace.train import awaited_checkpoints
 from headrace.train.checkpoint import saving, storage, v1
 from headrace.train.checkpoint.layout import index_path
 
@@ -154,10 +155,19 @@ def get_checkpoint_state(
             answer, or does not let the program in. (TensorFlow takes that for no checkpoint, and
             training begins anew, over the checkpoints that are there.)
     """
-    from headrace.graph.proto import CheckpointState
-
     checkpoint_dir = as_path(checkpoint_dir)
     path = state_path(checkpoint_dir, latest_filename)
+    awaited_checkpoints.wait(path, lambda: _named_in(_read_state(checkpoint_dir, path)))
+    return _read_state(checkpoint_dir, path)
+
+
+def _named_in(state: CheckpointState | None) -> list[str]:
+    return [] if state is None else list(state.all_model_checkpoint_paths)
+
+
+def _read_state(checkpoint_dir: str, path: str) -> CheckpointState | None:
+    from headrace.graph.proto import CheckpointState
+
     try:
         if not system.exists(path):
             return None

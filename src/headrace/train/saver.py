@@ -29,7 +29,7 @@ from headrace.ops.embeddings import unpublished
 from headrace.ops.state import share
 from headrace.ops.state.save_slices import prepend_name_scope, strip_name_scope
 from headrace.structured_logs import tell
-from headrace.train import checkpoint_state, saveable
+from headrace.train import awaited_checkpoints, checkpoint_state, saveable
 from headrace.train.checkpoint import CheckpointReader
 from headrace.train.checkpoint.reader import ATTEMPTS
 from headrace.train.places import Places, restores_by_task, short
@@ -249,6 +249,9 @@ class Saver:
         path, state_name = self._place(sess, save_path, global_step, latest_filename)
         if not _writes(sess):
             logging.info("The checkpoint %s is written by the chief alone.", path)
+            if write_state and not self._is_empty:
+                folder = os.path.dirname(as_path(save_path))
+                awaited_checkpoints.expect(checkpoint_state.state_path(folder, state_name), path)
             return None if self._is_empty else path
         if not self._is_empty:
             fetched = self.saver_def.save_tensor_name
@@ -391,6 +394,7 @@ class Saver:
         self._check_built()
         _check_session(sess)
         path = as_path(save_path)
+        awaited_checkpoints.wait_for(path, checkpoint_state.checkpoint_exists)
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         text = "Restoring parameters from %s"

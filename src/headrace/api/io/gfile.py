@@ -9,6 +9,7 @@ from headrace.errors import OpError
 from headrace.files import globbing, system
 from headrace.files.gfile import GFile
 from headrace.files.system import FileStatistics
+from headrace.ops.state import shared_files
 
 
 def exists(path: Any) -> bool:
@@ -64,7 +65,7 @@ def remove(path: Any) -> None:
         NotFoundError: if there is none.
         FailedPreconditionError: if it is a directory.
     """
-    system.remove(path)
+    shared_files.remove(path)
 
 
 def rmtree(path: Any) -> None:
@@ -74,7 +75,7 @@ def rmtree(path: Any) -> None:
         NotFoundError: if there is nothing.
         FailedPreconditionError: if it is a file, which stays.
     """
-    system.remove_tree(path)
+    shared_files.remove_tree(path)
 
 
 def glob(pattern: Any) -> list[str]:

@@ -84,6 +84,9 @@ class WorkerShare(Protocol):
     def common_folder(self) -> str:
         """A new folder for temporary files that all workers of this machine have."""
 
+    def make_way(self, waits: Callable[[], bool]) -> None:
+        """Leave updates if others lack this worker's gradients; ``waits``: it waits for others."""
+
     def give_way(self, what: str) -> None:
         """Be alone from now on: ``what`` shows that the script distributes itself."""
 
