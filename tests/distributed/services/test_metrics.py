@@ -6,6 +6,7 @@ import re
 import socket
 import ssl
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import headrace as tf
 from headrace.distributed.security.certs import make_cluster_files
+from headrace.distributed.services import metrics_http
 from headrace.distributed.services.metrics import METRICS
 from headrace.errors import UnavailableError
 from headrace.structured_logs import EVENTS
@@ -137,7 +139,9 @@ def test_the_setting_of_the_process_counts(monkeypatch):
         scrape(server.metrics_address)
 
 
-def test_with_tls_only_who_has_a_certificate_of_the_cluster_sees_metrics(tmp_path, monkeypatch):
+@pytest.fixture
+def secured(tmp_path, monkeypatch):
+    """Files of a cluster with TLS, by the settings of this process."""
     pytest.importorskip("cryptography")
     files = make_cluster_files(tmp_path, ["127.0.0.1"])
     own = files.hosts["127.0.0.1"]
@@ -145,12 +149,62 @@ def test_with_tls_only_who_has_a_certificate_of_the_cluster_sees_metrics(tmp_pat
     monkeypatch.setenv("HEADRACE_TLS_CERT", str(own.cert_file))
     monkeypatch.setenv("HEADRACE_TLS_KEY", str(own.key_file))
     monkeypatch.setenv("HEADRACE_CLUSTER_TOKEN_FILE", str(files.token_file))
+    return files
+
+
+def test_with_tls_only_who_has_a_certificate_of_the_cluster_sees_metrics(secured):
     server = tf.train.Server({"worker": ["127.0.0.1:0"]}, metrics_port=0)
     try:
-        stranger = ssl.create_default_context(cafile=str(files.ca_file))
+        stranger = ssl.create_default_context(cafile=str(secured.ca_file))
         with pytest.raises(OSError, match=r"(?i)certificate|eof|reset"):
             scrape(server.metrics_address, stranger)
-        context = files.security("127.0.0.1").client_context()
+        context = secured.security("127.0.0.1").client_context()
         assert scrape(server.metrics_address, context)
     finally:
         server.stop()
+
+
+def test_who_connects_and_says_nothing_holds_up_nobody(secured):
+    """Neither who asks for metrics nor the end of the server."""
+    server = tf.train.Server({"worker": ["127.0.0.1:0"]}, metrics_port=0)
+    try:
+        host, port = server.metrics_address.split(":")
+        silent = socket.create_connection((host, int(port)))
+        context = secured.security("127.0.0.1").client_context()
+        assert scrape(server.metrics_address, context)
+    finally:
+        server.stop()
+    silent.settimeout(20)
+    assert silent.recv(1) == b""
+    silent.close()
+
+
+def test_there_are_only_so_many_connections(servers):
+    host, port = servers[0].metrics_address.split(":")
+    before = threading.active_count()
+    silent = [socket.create_connection((host, int(port))) for _ in range(100)]
+    for one in silent[:60]:
+        one.settimeout(20)
+        assert one.recv(1) == b""
+    assert threading.active_count() < before + 60
+    assert scrape(servers[0].metrics_address)
+    for one in silent:
+        one.close()
+
+
+def test_who_takes_too_long_is_left(servers, monkeypatch):
+    monkeypatch.setattr(metrics_http, "_LONGEST", 0.0)
+    host, port = servers[0].metrics_address.split(":")
+    with socket.create_connection((host, int(port))) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.1\r\n")
+        slow.settimeout(20)
+        assert slow.recv(1) == b""
+
+
+def test_what_is_no_http_says_nothing_in_the_log_of_a_training(servers, capfd):
+    host, port = servers[0].metrics_address.split(":")
+    for data in (b"\xff\0" * 500, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 10_000 + b"\r\n", b"GET"):
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(data)
+    assert scrape(servers[0].metrics_address)
+    assert capfd.readouterr().err == ""

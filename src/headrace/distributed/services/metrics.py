@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from headrace.distributed.cluster.cluster_spec import join_address
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.credentials import Security
+from headrace.distributed.services.metrics_http import PageServer
 from headrace.errors import UnavailableError
 from headrace.settings import flags
 from headrace.structured_logs import counts, short_task
@@ -248,7 +249,7 @@ class MetricsServer:
         status: Callable[[], Iterable[pb.TaskStatus]],
     ) -> None:
         try:
-            from prometheus_client import CollectorRegistry, start_http_server
+            from prometheus_client import CollectorRegistry, make_wsgi_app
         except ImportError:
             raise ImportError(
                 "Metrics for Prometheus need the package prometheus-client: "
@@ -257,15 +258,8 @@ class MetricsServer:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Collector(status))
         try:
-            self._server, self._thread = start_http_server(
-                port,
-                host,
-                registry,
-                certfile=security.cert_file,
-                keyfile=security.key_file,
-                client_cafile=security.ca_file,
-                client_auth_required=security.encrypted,
-            )
+            app = make_wsgi_app(registry)
+            self._server = PageServer(host, port, app, security.server_context())
         except (OSError, OverflowError) as error:
             where, why = join_address(host, port), getattr(error, "strerror", None) or error
             raise UnavailableError(
@@ -280,6 +274,4 @@ class MetricsServer:
 
     def stop(self) -> None:
         """Take no more calls; then the port is free."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.stop()
