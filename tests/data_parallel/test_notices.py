@@ -89,6 +89,14 @@ def test_batch_normalisation(request, warnings, worker, make):
     assert HERE in said
 
 
+def test_a_branch_that_gets_what_depends_on_all_rows(second, warnings):
+    x = tf.placeholder(tf.float32, [None]) * tf.Variable(2.0)
+    optimizer().minimize(tf.reduce_mean(tf.cond(tf.reduce_mean(x) > 3, lambda: -x, lambda: x)))
+    (said,) = warnings()
+    assert "gives a row of the batch what depends on other rows is not known" in said
+    assert HERE in said
+
+
 def test_not_if_it_has_its_moving_averages(second, warnings):
     optimizer().minimize(tf.reduce_mean(tf.layers.batch_normalization(images(), training=False)))
     assert warnings() == []

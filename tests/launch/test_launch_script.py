@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from headrace.launch.script import knows_clusters, source_of
+from headrace.launch.script import cluster_sign, knows_clusters, source_of
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,18 @@ def test_which_scripts_know_of_clusters(tmp_path, text, knows):
     (tmp_path / "other.py").write_text("import numpy, other")
     (tmp_path / "script.py").write_text(text)
     assert knows_clusters(tmp_path / "script.py") is knows
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_sign"), [(None, True), ("async", True), ("sync", False), ("all-reduce", False)]
+)
+def test_estimators_that_evaluate_are_spread_where_gradients_are_joined(tmp_path, mode, is_sign):
+    file = tmp_path / "script.py"
+    file.write_text("import os\ntf.estimator.train_and_evaluate(e, t, v)")
+    expected = f"names train_and_evaluate ({file}, line 2)" if is_sign else None
+    assert cluster_sign(file, mode) == expected
+    file.write_text("import os\n\ntf.train.ClusterSpec({})")
+    assert cluster_sign(file, mode) == f"names ClusterSpec ({file}, line 3)"
 
 
 def test_where_the_text_of_a_script_is(tmp_path):

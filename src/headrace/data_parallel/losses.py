@@ -21,7 +21,7 @@ from headrace.graph import dtypes
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.static import static_value
 
-__all__ = ["Kinds", "LossKinds", "Term", "examine"]
+__all__ = ["Kinds", "LossKinds", "Term", "examine", "normalises"]
 
 
 class Term(NamedTuple):
@@ -145,7 +145,7 @@ def _of_rows(op: Operation, inputs: list[Kinds], found: LossKinds) -> Kinds | No
         return frozenset(_total(term, 1) for term in kinds)
     others = [term for terms in inputs for term in terms if term.form in ("total", "other")]
     is_share = traits.divides and all(term == _SUM for term in inputs[1])
-    if (others and not is_share) or _normalises(op):
+    if (others and not is_share) or normalises(op):
         found.mixing.append(op)
     return kinds
 
@@ -184,11 +184,11 @@ def _joins_examples(op: Operation, inputs: list[Kinds]) -> bool:
     return traits.elements_of is None and any(d is not None and None in d for d in given)
 
 
-def _normalises(op: Operation) -> bool:
+def normalises(op: Operation) -> bool:
     """Whether an operation is a batch normalisation that takes the moments of what comes."""
     if op.type.startswith("FusedBatchNorm"):
         return bool(op.attrs.get("is_training", True))
-    return any(_normalises(inner) for body in bodies(op) for inner in body.get_operations())
+    return any(normalises(inner) for body in bodies(op) for inner in body.get_operations())
 
 
 def _takes_first_axis(op: Operation) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace import logging
 from headrace.data_parallel.gradients import Trail
-from headrace.data_parallel.losses import LossKinds, examine
+from headrace.data_parallel.losses import LossKinds, examine, normalises
 from headrace.data_parallel.state import GraphState
-from headrace.data_parallel.steps import ScriptStep, reads_queue, where
+from headrace.data_parallel.steps import ScriptStep, bodies, reads_queue, where
 from headrace.graph.tensor import Tensor
 
 __all__ = ["of_gradients", "of_loss", "of_step"]
@@ -18,11 +18,18 @@ def of_loss(loss: Tensor, found: LossKinds, is_averaged: bool) -> None:
     Args:
         is_averaged: whether gradients of workers are averaged.
     """
-    if found.mixing:
+    known = [op for op in found.mixing if normalises(op) or not list(bodies(op))]
+    if found.mixing and not known:
+        logging.warning(
+            "Whether %s gives a row of the batch what depends on other rows is not known: if so, "
+            "each worker has its own rows only.",
+            where(found.mixing[0]),
+        )
+    elif known:
         logging.warning(
             "%s gives each row what depends on all rows, as batch normalisation does: each worker "
             "takes the statistics of its own rows.",
-            where(found.mixing[0]),
+            where(known[0]),
         )
     if is_averaged and not (found.is_sum or found.is_mean):
         logging.warning(

@@ -14,7 +14,7 @@ import click
 from headrace.distributed.cluster.tf_config import VARIABLE
 from headrace.launch.hosts import Host, LocalHost
 from headrace.launch.job import LaunchJob
-from headrace.launch.script import knows_clusters, source_of
+from headrace.launch.script import cluster_sign, knows_clusters, source_of
 from headrace.settings import USERS_COMPILATION_CACHE
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def run_on_hosts(
         raise click.UsageError(f"--hosts: {wrong[0]!r} is no host.")
     runs_script = place.servers != "launcher"
     if Path(job.script).exists() and place.servers == "auto":
-        runs_script = knows_clusters(source_of(job.script, job.as_module))
+        runs_script = knows_clusters(source_of(job.script, job.as_module), job.mode)
+        job = replace(job, is_plain=not runs_script)
     try:
         environment = passed_environment(os.environ, variables)
     except (ValueError, OSError) as error:
@@ -139,7 +140,13 @@ def _looked_at(job: LaunchJob) -> LaunchJob:
             f"{VARIABLE} is set: this process is a task of a cluster already. Unset it, or run "
             "the program itself with `headrace run`."
         )
-    return replace(job, is_plain=not knows_clusters(source))
+    sign = cluster_sign(source, job.mode)
+    if sign is not None and job.mode not in (None, "async"):
+        click.echo(
+            f"headrace: {job.script} {sign}, so it distributes itself: --{job.mode} is not heeded.",
+            err=True,
+        )
+    return replace(job, is_plain=sign is None)
 
 
 def _servers_run_script(job: LaunchJob, place: LaunchPlace) -> bool:

@@ -21,6 +21,7 @@ from headrace.data_parallel.start import end
 from headrace.launch.python_2 import python_2_sign
 from headrace.launch.script import is_plain
 from headrace.ops.state import share
+from headrace.settings import flags
 
 __all__ = ["run_program"]
 
@@ -76,7 +77,9 @@ def _leave_alone(program: str, as_module: bool, plain: bool | None) -> None:
     """Spread no program over workers that deals with its cluster itself; it is told so."""
     is_worker = share.current() is not None
     if plain is None and is_worker:
-        plain = is_plain(program, as_module)
+        # All-reduce may be the mode because nobody has asked for another one.
+        is_asked = flags.data_parallel.startswith("sync")
+        plain = is_plain(program, as_module, "sync" if is_asked else None)
     if plain is not False:
         return
     logging.info(

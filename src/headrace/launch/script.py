@@ -7,8 +7,10 @@ import importlib.util
 import stat
 from pathlib import Path
 
-__all__ = ["is_plain", "knows_clusters", "source_of"]
+__all__ = ["cluster_sign", "is_plain", "knows_clusters", "source_of"]
 
+#: It distributes itself, by servers and without waiting: in other modes it is a plain one.
+_ESTIMATORS = "train_and_evaluate"
 #: Names of what makes a process a task of a cluster; plain programs have none of them.
 _SIGNS = frozenset(
     {
@@ -16,7 +18,7 @@ _SIGNS = frozenset(
         "TF_CONFIG",
         "TFConfigClusterResolver",
         "read_tf_config",
-        "train_and_evaluate",
+        _ESTIMATORS,
     }
 )
 
@@ -62,25 +64,41 @@ def _shown(script: str) -> str:
     return repr(script) if len(script) <= 200 else f"{script[:200]!r}..."
 
 
-def is_plain(script: str, as_module: bool) -> bool | None:
+def is_plain(script: str, as_module: bool, mode: str | None = None) -> bool | None:
     """Whether a script knows nothing of clusters; None if there is no such script here.
+
+    Args:
+        mode: see `cluster_sign`.
 
     >>> is_plain("no such file.py", as_module=False) is None
     True
     """
     try:
-        return not knows_clusters(source_of(script, as_module))
+        return not knows_clusters(source_of(script, as_module), mode)
     except FileNotFoundError:
         return None
 
 
-def knows_clusters(file: Path | None) -> bool:
-    """Whether a program, or a module beside it that it imports, names what clusters are made of.
+def knows_clusters(file: Path | None, mode: str | None = None) -> bool:
+    """Whether a program deals with its cluster itself; see `cluster_sign`."""
+    return cluster_sign(file, mode) is not None
+
+
+def cluster_sign(file: Path | None, mode: str | None = None) -> str | None:
+    """By which a program, or a module beside it that it imports, deals with its cluster itself.
 
     What cannot be read is taken for one that does: it is run by every task then.
+
+    Args:
+        mode: that of training which was asked for. Estimators that are trained and evaluated can be
+            spread in those that join gradients.
+
+    Returns:
+        That it names something that clusters are made of, with its line; None if it does not.
     """
     if file is None:
-        return True
+        return "cannot be read"
+    signs = _SIGNS - {_ESTIMATORS} if mode in ("sync", "all-reduce") else _SIGNS
     seen: set[Path] = set()
     queue = [file]
     while queue:
@@ -91,12 +109,12 @@ def knows_clusters(file: Path | None) -> bool:
         try:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            return True
+            return f"cannot be read ({path})"
         for node in ast.walk(tree):
-            if _names(node) & _SIGNS:
-                return True
+            if named := sorted(_names(node) & signs):
+                return f"names {named[0]} ({path}, line {getattr(node, 'lineno', 1)})"
             queue += _beside(node, file.parent)
-    return False
+    return None
 
 
 def _names(node: ast.AST) -> set[str]:
