@@ -79,3 +79,22 @@ def test_a_training_that_ended_early_goes_on_from_its_backup(tmp_path, mode, ser
         # Of the history the last two epochs, the norm, and the number of steps.
         expected = [*values[6:8], *values[10:12], *values[12:]]
         assert found[2:] == pytest.approx(expected, rel=2e-4)
+
+
+GIVEN = SCRIPT.with_name("keras_given.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "servers"), [("sync", 1), ("all-reduce", 0)])
+def test_values_from_a_callback_and_from_the_script_count(tmp_path, mode, servers):
+    """`EarlyStopping` gives back the best weights at the end; the script sets others later."""
+    launched = Launched(GIVEN, mode, tmp_path, servers=servers)
+    check_alike(launched.outputs(), alone(GIVEN, tmp_path))
+
+
+@pytest.mark.slow
+def test_asynchronously_all_have_the_best_weights_of_the_chief(tmp_path):
+    launched = Launched(GIVEN, "async", tmp_path, args=["async"])
+    chief, other = (numbers(output)[1] for output in launched.outputs())
+    assert chief[1] == pytest.approx(chief[0], rel=1e-5)
+    assert other[1:] == chief[1:]

@@ -227,9 +227,14 @@ class KerasRule(Optimizer):
             return _call(join, parts, "of_all")[0]
 
     def _given(self, grad: Tensor, variable: Any) -> list[Tensor]:
-        """What the rule of a variable takes."""
-        slots = [slot.read_value() for _, slot in self.slots_of(variable)]
-        return [variable.read_value(), grad, self._rate, *slots]
+        """What the rule of a variable takes.
+
+        Values are read when gradients are there: where an update waits for those of all workers,
+        the variables may be assigned to meanwhile.
+        """
+        with get_default_graph().control_dependencies([grad, self._rate]):
+            slots = [slot.read_value() for _, slot in self.slots_of(variable)]
+            return [variable.read_value(), grad, self._rate, *slots]
 
     def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
         if var is self._notes:
@@ -248,10 +253,11 @@ class KerasRule(Optimizer):
 
     def _note(self, told: Tensor) -> Any:
         notes = self._notes
-        new = _call(self._layout.next, [notes.read_value(), told], "notes")
         kept = [slot for _, slot in self.slots_of(notes)]
+        with get_default_graph().control_dependencies([told]):
+            before, *now = [v.read_value() for v in (notes, *kept)]
+        new = _call(self._layout.next, [before, told], "notes")
         if self._scale is not None:
-            now = [slot.read_value() for slot in kept]
             new += _call(self._scale.next, [self._together["is_finite"], *now], "loss_scale")
         return _assigned([notes, *kept], new)
 

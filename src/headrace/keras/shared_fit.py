@@ -65,7 +65,7 @@ class SharedModel:
     def __init__(self, model: Any, own: Any) -> None:
         self.model, self.own, self.optimizer = model, own, model.optimizer
         self._inner = inner_optimizer(model.optimizer)
-        self.reads_share = self.counts = False
+        self.reads_share = self.counts = self._is_ended = False
         self._trained = list(model.trainable_variables)
         self._metrics = [v for v in model.metrics_variables if v.aggregation == "sum"]
         self._state = _moving(model)
@@ -112,6 +112,7 @@ class SharedModel:
             self._given = [placeholder(v.dtype.base_dtype, v.shape) for v in kept]
             changes = [v.assign(g).op for v, g in zip(kept, self._given, strict=True)]
             self._begin, self._told_epoch = basic.group(*changes), changes[-1]
+            self._finish = basic.group(*changes[: len(made)], changes[-2])
             self._reads = [v.read_value() for v in kept]
             initialise = global_variables_initializer()
             self.session = Session(graph=graph)
@@ -119,6 +120,7 @@ class SharedModel:
 
     def begin(self) -> None:
         """Take part, with the values of the chief's model."""
+        self._is_ended = False
         values = [v.value for v in self._trained]
         if len(values) != len(self._last) or not all(map(_is, values, self._last)):
             self._give()
@@ -171,9 +173,26 @@ class SharedModel:
 
     def end(self) -> None:
         """Wait until all have ended their training, and take what it has come to."""
+        if self._is_ended:
+            return
+        self._is_ended = True
         self.has_left = self.reads_share
         self.own.end_training(self.session, is_even=not self.reads_share)
         self.take()
+
+    def finish(self) -> None:
+        """Take what the chief's model is after the last of its callbacks.
+
+        Those may give it other values, as `EarlyStopping` does with the best ones.
+        """
+        self.end()
+        values = [np.asarray(v.value) for v in self._trained]
+        values.append(self._layout.first([np.asarray(v.value) for v in self._state]))
+        given = [*self._given[: len(self._trained)], self._given[-2]]
+        self.session.run(self._finish, dict(zip(given, values, strict=True)))
+        self.take()
+        # Nobody gives the model other values before all have these.
+        self.own.end_training(self.session, is_even=True)
 
     def close(self, next_one: SharedModel) -> None:
         """End the session, once all workers have come to what follows this."""
@@ -333,6 +352,7 @@ def install() -> None:
     _around(base, "_get_metrics_result_or_logs", _before_result)
     for name in ("save", "save_weights", "export"):
         _around(load_keras().Model, name, _save_once)
+    _around(keras_inner("callbacks.callback_list").CallbackList, "on_train_end", _end_before)
     shared_steps.install(_around)
     shared_backup.install(_around, _shared)
 
@@ -382,6 +402,14 @@ def _before_result(original: Any, model: Any, logs: Any) -> Any:
     return original(model, logs)
 
 
+def _end_before(original: Any, callbacks: Any, logs: Any = None) -> None:
+    """What callbacks do at the end, they do to what all workers' training has come to."""
+    found = _shared(callbacks._model)
+    if found is not None and found.counts:
+        found.end()
+    original(callbacks, logs)
+
+
 def _save_once(original: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
     if share.writes():
         return original(model, *args, **kwargs)
@@ -423,7 +451,7 @@ def ended(model: Any) -> None:
     """`fit` has come to its end."""
     found = _shared(model)
     if found is not None:
-        found.end()
+        found.finish()
 
 
 def _check(own: Any, model: Any) -> None:
