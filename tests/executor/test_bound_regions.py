@@ -11,7 +11,8 @@ import pytest
 import headrace as tf
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.executor import bound
-from headrace.executor.bound import BoundRegion
+from headrace.executor.bound import BoundProgram, BoundRegion
+from headrace.settings import flags
 
 
 def _calls(session: tf.Session, fetches: Any) -> list[Any]:
@@ -117,6 +118,67 @@ def test_a_traced_small_step_shows_its_ops() -> None:
         assert session.run(total, options=options, run_metadata=metadata) == 4
     names = [n.node_name for d in metadata.step_stats.dev_stats for n in d.node_stats]
     assert any("total" in name for name in names)
+
+
+def test_a_training_step_is_a_program_that_is_called_and_counts_each_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flags, "interpret", "never")
+    x = tf.placeholder(tf.float32, [None, 3])
+    weights = tf.Variable(np.zeros([3], np.float32))
+    loss = tf.reduce_sum(tf.square(tf.reduce_sum(x * weights, 1) - 1.0))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    by_hand = np.zeros([3], np.float32)
+    with tf.Session() as session:
+        session.run(weights.initializer)
+        for step in range(12):
+            rows = np.eye(3, dtype=np.float32)[: 1 + step % 2]  # programs of two shapes
+            session.run(train, {x: rows})
+            by_hand -= 0.2 * rows.T @ (rows @ by_hand - 1)
+            np.testing.assert_allclose(session.run(weights), by_hand, rtol=1e-5)
+        plan = session._prepare(train, {x: rows}, None)[0].plan
+        (call,) = plan._schedule.direct
+        assert isinstance(call, BoundProgram)
+        table = plan._table([rows])
+        assert call.run(table)
+        assert not call.run(plan._table([np.zeros([7, 3], np.float32)]))  # to be compiled
+
+
+def test_a_program_before_an_operation_on_the_host_hands_it_an_array(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flags, "interpret", "never")
+    seen = []
+    x = tf.placeholder(tf.float32, [4])
+    told = tf.py_func(lambda v: seen.append(type(v)) or v + 1, [tf.exp(x)], tf.float32)
+    with tf.Session() as session:
+        for step in range(4):
+            value = np.full(4, step, np.float32)
+            np.testing.assert_allclose(session.run(told, {x: value}), np.exp(value) + 1, rtol=1e-6)
+    assert seen == [np.ndarray] * 4
+
+
+def test_a_step_that_may_fail_after_a_write_changes_nothing_where_it_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flags, "interpret", "never")
+    count = tf.Variable(0.0, trainable=False)
+    limit = tf.placeholder(tf.float32, [])
+
+    def checked(value: np.ndarray) -> np.ndarray:
+        if value > 3:
+            raise ValueError("too much")
+        return value
+
+    added = count.assign_add(limit)
+    after = tf.py_func(checked, [added], tf.float32)
+    with tf.Session() as session:
+        session.run(count.initializer)
+        for _ in range(3):
+            session.run(after, {limit: 1.0})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too much"):
+            session.run(after, {limit: 1.0})
+        assert session.run(count) == 3
 
 
 @pytest.mark.parametrize("what", ["writes", "draws", "unknown", "large"])

@@ -14,6 +14,7 @@ import pytest
 import headrace as tf
 from headrace.executor.in_place import LARGE_STATE, PartedRegion
 from headrace.executor.policy import runs_to_pay
+from headrace.executor.program import Program
 from headrace.executor.region import Region
 from headrace.settings import flags
 
@@ -400,8 +401,8 @@ def test_a_new_program_copies_no_state_that_it_leaves_alone(monkeypatch):
         session.run(v.initializer)
         session.run(change, {ids: [1, 2]})
         places = _memory(session)
-        save, saved = Region._save, []
-        monkeypatch.setattr(Region, "_save", lambda *a: saved.append(save(*a)) or saved[-1])
+        save, saved = Program.save, []
+        monkeypatch.setattr(Program, "save", lambda *a: saved.append(save(*a)) or saved[-1])
         for size in (1, 5):
             session.run(change, {ids: range(size)})
         assert saved == [[], []]

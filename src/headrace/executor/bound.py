@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class BoundRegion:
     """A region that is always interpreted, takes a moment and changes nothing.
 
     Args:
-        region: one that `can_be_bound`.
+        region: one of those that `bound_call` binds so.
         inputs, outputs: slots of the table of the step's values.
     """
 
@@ -107,6 +107,44 @@ class BoundRegion:
     run_direct = run
 
 
+class BoundProgram:
+    """A region that may run as a program which is compiled and calls for no wait.
+
+    Args:
+        region: one of those that `bound_call` binds so.
+        inputs, outputs: slots of the table of the step's values.
+    """
+
+    __slots__ = ("_inputs", "_outputs", "_region", "_store")
+
+    def __init__(
+        self,
+        region: Region,
+        store: ResourceStore,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+    ) -> None:
+        self._region = region
+        self._store = store
+        self._inputs = inputs
+        self._outputs = outputs
+
+    def run(self, table: list[Any]) -> bool:
+        """Run once, from the table to the table; returns whether there is such a program."""
+        values = [table[slot] for slot in self._inputs]
+        store, region = self._store, self._region
+        with store.lock:
+            program = region.quick_program(values)
+            if program is None:
+                return False
+            outputs = region.run_quickly(program, store, values, None)
+        for slot, value in zip(self._outputs, outputs, strict=True):
+            table[slot] = value
+        return True
+
+    run_direct = run
+
+
 def _put(values: list[Any], place: int, value: Any) -> bool:
     """Give an array its place as NumPy's; False if it is not there yet."""
     if type(value) is np.ndarray:
@@ -118,17 +156,30 @@ def _put(values: list[Any], place: int, value: Any) -> bool:
     return True
 
 
-def can_be_bound(region: Runnable) -> TypeGuard[Region]:
+def bound_call(
+    region: Runnable, store: ResourceStore, inputs: Sequence[int], outputs: Sequence[int]
+) -> BoundRegion | BoundProgram | None:
+    """What runs a region in a step that nobody watches, wherever it can; None if it never can.
+
+    Args:
+        inputs, outputs: slots of the table of the step's values.
+    """
+    if type(region) is not Region or region.null is not None or region.reads_only is not None:
+        return None
+    if region.options.device is not None or region.takes_lists or region.static:
+        return None
+    if _stays_small(region):
+        return BoundRegion(region, store, inputs, outputs)
+    return None if region.waiting.first >= NEVER else BoundProgram(region, store, inputs, outputs)
+
+
+def _stays_small(region: Region) -> bool:
     """Whether the region is always interpreted, in a moment, and computes with what it reads."""
     return (
-        type(region) is Region
-        and region.null is None
-        and region.reads_only is None
-        and region.waiting.first >= NEVER
+        region.waiting.first >= NEVER
         and region.is_brief
-        and region.options.device is None
-        and not (region.static or region.together.is_worth_it)
-        and all(n.dtypes[i] is not variant for n, i in (*region.dynamic, *region.outputs))
+        and not region.together.is_worth_it
+        and all(node.dtypes[i] is not variant for node, i in region.outputs)
         and all(_is_bindable(node, region) for node in region.nodes)
     )
 
@@ -167,4 +218,4 @@ def _general(node: Node, p: Prepared, *args: Any) -> Any:
     return outputs[0] if p.outputs == 1 else outputs
 
 
-__all__ = ["BoundRegion", "can_be_bound"]
+__all__ = ["BoundProgram", "BoundRegion", "bound_call"]

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.errors import INTERNAL, OpError
 from headrace.executor.activity import note_step
 from headrace.executor.ahead import compile_ahead
-from headrace.executor.bound import BoundRegion, can_be_bound
+from headrace.executor.bound import BoundProgram, BoundRegion, bound_call
 from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
@@ -32,6 +32,12 @@ from headrace.graph.shapes import static_bytes
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.passes.ir import Edge, Node, StepGraph
 
+#: Bytes of a value that is let go of as early as it can be; of one that is not copied for who
+#: fetches it, if nobody else has it.
+_MUCH, WORTH_TAKING = 1 << 20, 1 << 18
+#: Runs a unit of a step that nobody watches, from the table to the table, and tells if it could.
+Call = HostCall | BoundRegion | BoundProgram
+
 
 class Schedule(NamedTuple):
     """What a step follows. Never changed: a plan that splits a unit makes a new schedule.
@@ -40,15 +46,15 @@ class Schedule(NamedTuple):
         units: in an order that may run.
         template: the table of values that every step starts from.
         transactional: whether writes wait for the end of the step.
-        direct: the calls of a schedule of plain host ops and small regions only, else None.
-        own: positions of the fetches that one unit makes and no other takes: nobody else has what
-            it makes, unless it keeps it itself.
+        direct: a call for each unit, where they can follow each other without more ado, else None.
+        own: positions of the large fetches that one unit makes and no other takes: nobody else
+            has what it makes, unless it keeps it itself.
     """
 
     units: list[Unit]
     template: list[Any]
     transactional: bool
-    direct: list[HostCall | BoundRegion] | None
+    direct: list[Call] | None
     own: frozenset[int]
 
 
@@ -106,7 +112,7 @@ class LocalPlan:
         return frozenset(
             slot
             for edge, slot in self._slots.index.items()
-            if edge not in self._known and slot not in kept and _is_much(edge)
+            if edge not in self._known and slot not in kept and _may_have(_MUCH, edge)
         )
 
     @property
@@ -150,13 +156,13 @@ class LocalPlan:
                 unit.call = HostCall(self.host, unit.node, self.store, unit.inputs, unit.outputs)
         transactional = self._keep_old_values(units)
         for unit in units:
-            if unit.region is not None and can_be_bound(unit.region):
-                unit.call = BoundRegion(unit.region, self.store, unit.inputs, unit.outputs)
+            if unit.region is not None:
+                unit.call = bound_call(unit.region, self.store, unit.inputs, unit.outputs)
         return Schedule(
             units,
             template,
             transactional,
-            self._direct(units, template),
+            self._direct(units, template, transactional),
             self._own(units),
         )
 
@@ -164,17 +170,23 @@ class LocalPlan:
         taken = {slot for u in units for slot in (*u.inputs, *u.static)}
         made = {slot for u in units for slot in u.outputs} - taken
         slots = self._fetch_slots
-        return frozenset(i for i, s in enumerate(slots) if s in made and slots.count(s) == 1)
+        return frozenset(
+            i
+            for i, (slot, edge) in enumerate(zip(slots, self.step.fetches, strict=True))
+            if slot in made and slots.count(slot) == 1 and _may_have(WORTH_TAKING, edge)
+        )
 
     def _direct(
-        self, units: list[Unit], template: list[Any]
-    ) -> list[HostCall | BoundRegion] | None:
-        """The calls that a step comes to, if it is made of host ops and small regions only."""
+        self, units: list[Unit], template: list[Any], transactional: bool
+    ) -> list[Call] | None:
+        """The calls that a step comes to, if each unit has one."""
         calls = [u.call for u in units if u.call is not None]
-        if self.is_stepped or len(calls) < len(units):
+        if self.is_stepped or transactional or len(calls) < len(units):
             return None
         # Host ops take NumPy arrays, and the direct way brings none back from a device.
-        on_device = any(isinstance(template[slot], jax.Array) for u in units for slot in u.inputs)
+        made = {slot for u in units if isinstance(u.call, BoundProgram) for slot in u.outputs}
+        taken = {slot for u in units if u.node is not None for slot in u.inputs}
+        on_device = any(s in made or isinstance(template[s], jax.Array) for s in taken)
         return None if on_device else calls
 
     def _keep_old_values(self, units: list[Unit]) -> bool:
@@ -219,7 +231,7 @@ class LocalPlan:
         if schedule.direct is not None and context is None:
             done = _run_directly(schedule.direct, table)
             if done == len(schedule.direct):
-                return [table[slot] for slot in self._fetch_slots]
+                return self.results(table)
             schedule = schedule._replace(units=schedule.units[done:])
         self._run_in_order(schedule, table, context)
         return self.results(table, context)
@@ -420,7 +432,7 @@ class LocalPlan:
                 if node is None or node.op_def.lower is not None:
                     return False
                 from_host.update(unit.outputs)
-            elif unit.call is not None:
+            elif isinstance(unit.call, BoundRegion):
                 continue  # always interpreted, in a moment
             elif not region.is_proven or unit.static or from_host.intersection(unit.inputs):
                 # What it is compiled for, or shapes that host ops give, may be others next time.
@@ -445,7 +457,7 @@ class LocalPlan:
         return "\n".join(lines)
 
 
-def _run_directly(calls: Sequence[HostCall | BoundRegion], table: list[Any]) -> int:
+def _run_directly(calls: Sequence[Call], table: list[Any]) -> int:
     """Run calls one after another until one cannot; returns how many have run."""
     with np.errstate(all="ignore"):
         for done, call in enumerate(calls):
@@ -463,11 +475,11 @@ def _cannot_run(signal: NeedsHost) -> OpError:
     return OpError(None, signal.node.op, f"Cannot run: {signal.why}.", INTERNAL)
 
 
-def _is_much(edge: Edge) -> bool:
-    """Whether a value may have a megabyte or more."""
+def _may_have(least: int, edge: Edge) -> bool:
+    """Whether a value may have so many bytes."""
     node, index = edge
     size = static_bytes(node.dtypes[index], node.dims[index])
-    return size is None or size >= 1 << 20
+    return size is None or size >= least
 
 
 def _in_line(units: list[Unit]) -> bool:
@@ -482,4 +494,4 @@ def _in_line(units: list[Unit]) -> bool:
     return True
 
 
-__all__ = ["LocalPlan", "Schedule"]
+__all__ = ["WORTH_TAKING", "LocalPlan", "Schedule"]

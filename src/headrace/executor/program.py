@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import numpy as jnp
 
 from headrace.executor.compiling import timed
@@ -157,6 +158,20 @@ class Program:
             self.needed = int(memory.temp_size_in_bytes + outputs)
         return self.needed
 
+    def save(self, state: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """Copies of the state whose memory a new program takes, in case it gets no more of it.
+
+        A program that needs little beside its state always gets it; where it needs less than a
+        copy of the state, the host is asked for that much instead.
+        """
+        needed = self.bytes_needed(args)
+        if needed < LARGE:
+            return []
+        if self.region.platform == "cpu" and needed < sum(a.nbytes for a in state):
+            np.empty(needed, np.uint8)  # raises if there is not so much
+            return []
+        return [np.array(a) for a in state]
+
     def compile(self, args: Sequence[Any]) -> None:
         """Compile the program, and its checks, for arguments that need only have shapes."""
         self.bytes_needed(args)
@@ -306,4 +321,4 @@ def _result(value: Any) -> Any:
     return jnp.asarray(value)
 
 
-__all__ = ["LARGE", "MOVED", "NOTHING_LARGE", "InPlace", "Program", "bind_edges"]
+__all__ = ["MOVED", "NOTHING_LARGE", "InPlace", "Program", "bind_edges"]

@@ -27,7 +27,7 @@ from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.list_loops import ListLoops
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import CALL, NEVER, costs_less, costs_less_as_run
-from headrace.executor.program import LARGE, MOVED, NOTHING_LARGE, InPlace, Program, bind_edges
+from headrace.executor.program import MOVED, NOTHING_LARGE, InPlace, Program, bind_edges
 from headrace.executor.region_checks import raise_failed, rerun
 from headrace.executor.region_options import RegionOptions, label_of
 from headrace.executor.resources import (
@@ -180,7 +180,7 @@ class Region:
                 if self.is_brief and not store.claims.writers and self._all_there(store, dynamic):
                     return self.interpret(store, dynamic, static, program, None, {})
             elif program.is_quick and self._are_there(dynamic):
-                return self._run_quickly(program, store, dynamic, context)
+                return self.run_quickly(program, store, dynamic, context)
         # From here on it may wait. So it holds its own state, not the lock: steps that use other
         # state go on meanwhile.
         watch = Watch(store, context)
@@ -301,7 +301,17 @@ class Region:
             dynamic = self.spare.filled(dynamic, program.shapes)
         return [*state, *dynamic]
 
-    def _run_quickly(
+    def quick_program(self, dynamic: Sequence[Any]) -> Program | None:
+        """The one for these inputs if it is compiled and calls for no wait; the run counts."""
+        program = self._programs.get((tuple([a.shape for a in dynamic]), ()))
+        if program is None or not (program.turn.started and program.is_quick):
+            return None
+        if (self.sizes is not None and self.sizes.apart) or not self._are_there(dynamic):
+            return None
+        self.waiting.runs = program.last_run = self.waiting.runs + 1
+        return program
+
+    def run_quickly(
         self,
         program: Program,
         store: ResourceStore,
@@ -377,7 +387,7 @@ class Region:
         with self.options.scope(), watch:
             try:
                 if not program.proven and self.donated:
-                    saved = self._save(program, args[: len(self.donated)], args)
+                    saved = program.save(args[: len(self.donated)], args)
                 first = program.check(args)
                 if first is not None:
                     raise_failed(first, program.messages, explain)
@@ -470,20 +480,6 @@ class Region:
             raise error
         self._check_arrays(args)
         raise self._failed(program, store, saved, error) from error
-
-    def _save(self, program: Program, state: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        """Copies of the state whose memory a new program takes, in case it gets no more of it.
-
-        A program that needs little beside its state always gets it; where it needs less than a
-        copy of the state, the host is asked for that much instead.
-        """
-        needed = program.bytes_needed(args)
-        if needed < LARGE:
-            return []
-        if self.platform == "cpu" and needed < sum(a.nbytes for a in state):
-            np.empty(needed, np.uint8)  # raises if there is not so much
-            return []
-        return [np.array(a) for a in state]
 
     def _explain(
         self, program: Program, store: ResourceStore, dynamic: Sequence[Any], failed: Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.executor.bound import BoundRegion
+from headrace.executor.bound import BoundProgram, BoundRegion
 from headrace.executor.host import HostCall
 from headrace.executor.in_place import make_region
 from headrace.executor.region_options import RegionOptions
@@ -23,7 +23,7 @@ class Unit:
         inputs, static, outputs: slots of the step's value table.
         waits: units that must have finished.
         parts: what the plan runs in its place, once it had to be split.
-        call: runs it in a step that nobody watches, where it is a plain host op or a small region.
+        call: runs it in a step that nobody watches, if it can: a plain host op or a region.
         asks: whether other tasks run bodies of its node.
     """
 
@@ -48,7 +48,7 @@ class Unit:
         self.outputs: list[int] = []
         self.waits: list[Unit] = []
         self.parts: list[Unit] | None = None
-        self.call: HostCall | BoundRegion | None = None
+        self.call: HostCall | BoundRegion | BoundProgram | None = None
         self.asks = False
         self.label: str = node.name if node is not None else region.label  # type: ignore[union-attr]
 

@@ -15,6 +15,7 @@ import numpy as np
 from headrace.errors import CancelledError, InvalidArgumentError
 from headrace.executor.borrowed import take_over
 from headrace.executor.errands import Limit, in_time
+from headrace.executor.plan import WORTH_TAKING
 from headrace.graph import nest
 from headrace.graph.graph import Graph, default_session_stack, get_default_graph
 from headrace.graph.recursion import levels_of, room_for
@@ -30,8 +31,6 @@ MAX_PLANS = 1024
 #: kinds of feeds are known of a plan.
 _PROMPT = 0.05
 _MOST_PROMPT = 256
-#: Fetched values of so many bytes are handed over without a copy, where nobody else has them.
-_LARGE = 1 << 18
 
 
 class _Compiled:
@@ -472,9 +471,9 @@ def _to_host(results: list[Any], own: frozenset[int] = frozenset()) -> list[Any]
     out = []
     for position in range(len(results)):
         value = results[position]
-        if not isinstance(value, (jax.Array, np.ndarray)):
+        if type(value) is not np.ndarray and not isinstance(value, (jax.Array, np.ndarray)):
             out.append(value)
-        elif position in own and value.nbytes >= _LARGE:
+        elif position in own and value.nbytes >= WORTH_TAKING:
             del value
             out.append(_taken(results, position))
         else:
