@@ -29,6 +29,7 @@ BRIEF = {
     "two elementwise": lambda x: tf.exp(x) * 2.0,
     "a sum": tf.reduce_sum,
     "a mean of rows": lambda x: tf.reduce_mean(x, 1),
+    "a small product": lambda x: tf.matmul(x, x[:8], transpose_b=True),
     "a view": lambda x: tf.reshape(x, [-1]) + 1.0,
 }
 LONG = {

@@ -35,6 +35,8 @@ _INTERPRET_PER_OP = 3e-6
 #: Ops that NumPy has no function of its own for take it so many times as long.
 _SEVERAL_CALLS = 3.0
 _SECONDS_PER_OPERATION = 1e-9
+#: The same of a product of small matrices of floating point numbers.
+_SECONDS_PER_PRODUCT = 5e-11
 #: To call a program, to wait for what it computes, and to look at that as NumPy does. JAX alone
 #: takes 23 us of one core for that, and more where other threads want it.
 CALL = 45e-6
@@ -273,7 +275,8 @@ def _seconds_on_numpy(node: Node) -> float | None:
     one = _is_one_call(node)
     total = _INTERPRET_PER_OP
     if node.op_def.cost is not None:
-        total += _SECONDS_PER_OPERATION * node_cost(node)
+        each = _SECONDS_PER_PRODUCT if _is_blas(node) else _SECONDS_PER_OPERATION
+        total += each * node_cost(node)
     for dims in (*node.dims, *_input_dims(node)):
         size = num_elements_static(dims)
         if size is None:
@@ -288,7 +291,14 @@ def _is_one_call(node: Node) -> bool:
     traits = node.op_def.traits
     if traits.elementwise or traits.reduces or traits.light or traits.fast_on_numpy:
         return True
+    if _is_blas(node):
+        return True
     return traits.hands_on != "" or not traits.computes or bool(node.op_def.makes_handle)
+
+
+def _is_blas(node: Node) -> bool:
+    """Whether NumPy's library multiplies the matrices of a node."""
+    return node.op_def.traits.product and node.dtypes[0] in (dtypes.float32, dtypes.float64)
 
 
 def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]]) -> bool:

@@ -58,6 +58,7 @@ class Traits:
             ``rows``, whose first axis has one for each example.
         light: NumPy computes it for integers in about the time that it takes to look at them.
         fast_on_numpy: NumPy computes it in the time that a program of XLA's takes on one core.
+        product: it multiplies matrices; NumPy has a library for that of floating point numbers.
         numpy_wins: ``numpy_wins(*inputs)``, of arrays of which only shapes and types are known:
             whether NumPy takes so much less time than XLA on a CPU that the op runs beside the
             program of the step. None: never.
@@ -113,6 +114,7 @@ class Traits:
     takes_out: Literal["", "element", "rows"] = ""
     light: bool = False
     fast_on_numpy: bool = False
+    product: bool = False
     numpy_wins: Callable[..., bool] | None = None
     computes: bool = True
     repeats: bool = False

@@ -256,7 +256,10 @@ define_op(
     gradient=_matmul_grad,
     cost=_matmul_cost,
     traits=Traits(
-        flops=flops.matmul, linear="each", stacked=Stacked(_matmul_stack, _matmul_stack_np)
+        flops=flops.matmul,
+        linear="each",
+        product=True,
+        stacked=Stacked(_matmul_stack, _matmul_stack_np),
     ),
 )
 
@@ -271,7 +274,7 @@ for _name in ("BatchMatMul", "BatchMatMulV2"):
         kernel=_batch_matmul,
         interpret=_batch_matmul_np,
         gradient=_batch_grad,
-        traits=Traits(flops=flops.matmul, linear="each"),
+        traits=Traits(flops=flops.matmul, linear="each", product=True),
         cost=_matmul_cost,
     )
 
