@@ -194,6 +194,13 @@ def test_an_unknown_file_system_fails():
     assert (found.level, "nowhere" in found.text) == (Level.fail, True)
 
 
+def test_a_folder_that_was_not_there_is_told(tmp_path):
+    made, used = check_storage(str(tmp_path / "chekpoints"))
+    assert (made.level, used.level) == (Level.warn, Level.ok)
+    assert "was not there" in made.text
+    assert [f.level for f in check_storage(str(tmp_path / "chekpoints"))] == [Level.ok]
+
+
 def test_what_was_there_stays(tmp_path):
     (tmp_path / "checkpoint").write_text("x")
     assert [f.level for f in check_storage(str(tmp_path))] == [Level.ok]

@@ -22,7 +22,10 @@ def check_storage(folder: str, subject: str = "storage") -> Iterator[Finding]:
     name = new_nonce()
     first, second = system.join(folder, name), system.join(folder, f"{name}.renamed")
     try:
-        system.make_directories(folder)
+        if not system.exists(folder):
+            system.make_directories(folder)
+            text, mend = f"{folder} was not there and has been made", "Look at its spelling."
+            yield warn(subject, text, mend)
         system.write_bytes(first, b"one")
         system.write_bytes(second, b"two")
         # As checkpoints do: what is new takes the place of what was there.

@@ -28,7 +28,7 @@ def require_centers(points: Any, centers: Any, wanted: int) -> None:
     if wanted >= 0 and centers.shape[0] != wanted:
         raise checks.invalid(
             f"{centers.shape[0]} of {wanted} centers have been chosen: run the op that chooses "
-            "them until all are there"
+            f"them until all are there, or ask for {centers.shape[0]} if a checkpoint has so many"
         )
     if centers.shape[0] == 0:
         raise checks.invalid("there are no centers: give at least one")
