@@ -53,6 +53,8 @@ class Flags:
             alone shares its variables, too. `headrace launch --elastic` sets it.
         join: ``host:port`` of a task of the running cluster that the `tf.train.Server` of this
             process joins, though it knows that cluster already: the others do not know it yet.
+        starts: how often the task of this process was started, this time included. `headrace
+            launch` sets it: one that was started again deletes nothing before its first step.
         tf32: whether products and convolutions of float32 on NVIDIA's GPUs may round what they
             multiply to TF32, which keeps 10 of 23 bits and is several times as fast.
         log_format: of the loggers of `tf.logging` and of the engine: ``json`` writes one object a
@@ -83,6 +85,7 @@ class Flags:
     )
     elastic: bool = False
     join: str = ""
+    starts: int = 1
     tf32: bool = False
     log_format: str = _one_of("plain", "json")
     metrics_port: str = _like("[0-9]{0,5}", "a port, or 0 for any that is free")

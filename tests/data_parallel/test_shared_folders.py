@@ -8,7 +8,8 @@ import pytest
 import headrace as tf
 from headrace.compat import file_io
 from headrace.ops.state import share
-from headrace.train import awaited_checkpoints
+from headrace.settings import flags
+from headrace.train import awaited_checkpoints, shared_files
 
 DELETES = [
     tf.gfile.DeleteRecursively,
@@ -25,6 +26,18 @@ def test_the_chief_deletes(second, tmp_path, caplog, delete):
     with caplog.at_level("INFO"):
         delete(tmp_path / "what another one has deleted")
     assert "is deleted by the chief alone" in caplog.text
+
+
+def test_a_chief_that_was_started_again_keeps_what_it_has_written(chief, tmp_path, monkeypatch):
+    written = tmp_path / "model"
+    written.mkdir()
+    monkeypatch.setattr(flags, "starts", 2)
+    monkeypatch.setattr(shared_files, "steps_begun", lambda: 0)
+    tf.gfile.DeleteRecursively(written)
+    assert written.exists()
+    monkeypatch.setattr(shared_files, "steps_begun", lambda: 1)
+    tf.gfile.DeleteRecursively(written)
+    assert not written.exists()
 
 
 def test_a_worker_deletes_what_is_its_own(second, tmp_path, monkeypatch):

@@ -55,3 +55,29 @@ def test_workers_begin_with_an_empty_folder_and_restore_what_they_have_saved(lau
         assert found == [pytest.approx(3 * (1 - 0.8**6), rel=1e-4)] * 3
     assert not old.exists()
     assert len(list((tmp_path / "logs" / "train").glob("events*"))) == 1
+
+
+DIES = """
+import os
+import tensorflow as tf
+
+logs = "logs"
+if tf.gfile.Exists(logs):
+    tf.gfile.DeleteRecursively(logs)
+tf.gfile.MakeDirs(logs)
+v = tf.Variable(1.0)
+saver = tf.train.Saver()
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    if os.environ["HEADRACE_STARTS"] == "1":
+        saver.save(sess, os.path.join(logs, "m"))
+        os.kill(os.getpid(), 9)
+    print("found", tf.train.latest_checkpoint(logs))
+"""
+
+
+@pytest.mark.parametrize("own", [("--ps", "1"), ("--all-reduce",)], ids=["async", "all-reduce"])
+def test_a_chief_that_comes_back_finds_its_checkpoints(launch, own):
+    status, output, errors = launch(DIES, *own, "--workers", "1", "script.py").end()
+    assert status == 0, output + errors
+    assert re.findall(r"found (\S+)", output) == ["logs/m"]

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.files import globbing, system
 from headrace.files.gfile import GFile
 from headrace.files.system import FileStatistics
-from headrace.ops.state import shared_files
+from headrace.train import shared_files
 
 
 class FastGFile(GFile):

@@ -7,8 +7,8 @@ from typing import Any
 from headrace.files import system
 from headrace.files.gfile import GFile as FileIO
 from headrace.files.globbing import glob as get_matching_files
-from headrace.ops.state import shared_files
 from headrace.ops.strings.regex import as_bytes
+from headrace.train import shared_files
 
 __all__ = [
     "FileIO",

@@ -167,6 +167,7 @@ class Launcher:
             environment={
                 **self._launch.environment,
                 **task_environment(job, self._known_to(task), task, contact),
+                "HEADRACE_STARTS": str(life.starts),
             },
             folder=self._launch.folder,
         )

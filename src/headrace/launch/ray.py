@@ -407,6 +407,7 @@ class _Driver:
             **_SHARED,
             **{name: text for name, text in os.environ.items() if name.startswith(_SETTINGS)},
             **task_environment(job, self._addresses(task), task, self._contact(task, joins)),
+            "HEADRACE_STARTS": str(self.supervisor.tasks[task].starts),
         }
         if self._function is not None:
             call = runner.actor.run.remote(None if serves else self._function, environment)

@@ -9,7 +9,7 @@ from headrace.errors import OpError
 from headrace.files import globbing, system
 from headrace.files.gfile import GFile
 from headrace.files.system import FileStatistics
-from headrace.ops.state import shared_files
+from headrace.train import shared_files
 
 
 def exists(path: Any) -> bool:

@@ -2,7 +2,8 @@
 
 A script of one machine often begins with deleting what an earlier run has left. Where each worker
 did so, one would fail for what another has deleted already, and a slow one would delete what the
-chief has written since.
+chief has written since. A chief that is started again would delete what it has to go on from:
+before its first step it deletes nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import tempfile
 from typing import Any
 
 from headrace import logging
+from headrace.executor.activity import steps_begun
 from headrace.files import system
 from headrace.files.paths import as_path
 from headrace.ops.state import share
+from headrace.settings import flags
 
 __all__ = ["remove", "remove_tree"]
 
@@ -37,9 +40,15 @@ def remove_tree(path: Any) -> None:
 
 def _deletes(path: Any) -> bool:
     own = share.current()
-    if own is None or own.is_chief or _is_temporary(as_path(path)):
+    if _is_temporary(as_path(path)):
         return True
-    logging.info("%s is deleted by the chief alone.", as_path(path))
+    if own is not None and not own.is_chief:
+        why = "is deleted by the chief alone"
+    elif flags.starts > 1 and not steps_begun():
+        why = "is kept: this task was started again"
+    else:
+        return True
+    logging.info("%s %s.", as_path(path), why)
     return False
 
 
