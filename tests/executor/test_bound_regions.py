@@ -144,6 +144,32 @@ def test_a_training_step_is_a_program_that_is_called_and_counts_each_run(
         assert not call.run(plan._table([np.zeros([7, 3], np.float32)]))  # to be compiled
 
 
+def test_a_program_whose_variable_is_being_read_or_is_gone_is_left_to_the_region(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flags, "interpret", "never")
+    v = tf.Variable(np.ones([4], np.float32), name="lost")
+    more = v.assign_add(tf.ones([4]))
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert [type(call) for call in _calls(session, more)] == [BoundProgram]
+        for _ in range(3):
+            session.run(more)
+        store = session._engine.store
+        (key,) = session._prepare(more, None, None)[0].plan.units[0].region.written
+        reader = store.get(key)
+        with store.lock:  # to another thread
+            store.claims.lent[id(reader)] = (reader, [threading.get_ident() + 1])
+        np.testing.assert_array_equal(session.run(more), np.full(4, 6))  # in other memory
+        np.testing.assert_array_equal(np.asarray(reader), np.full(4, 5))
+        del store.claims.lent[id(reader)]
+        store.drop(key)
+        with pytest.raises(FailedPreconditionError, match="lost"):
+            session.run(more)
+        session.run(v.initializer)
+        np.testing.assert_array_equal(session.run(more), np.full(4, 2))
+
+
 def test_a_program_before_an_operation_on_the_host_hands_it_an_array(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.executor import region_options
 from headrace.executor.region_options import scope_on
 from headrace.settings import flags
 
@@ -85,7 +86,7 @@ def test_the_order_holds_in_loops(interpret):
 
 @pytest.mark.parametrize(("platform", "tf32"), [("cpu", False), ("gpu", False), ("gpu", True)])
 def test_products_on_gpus_are_not_rounded_to_tf32(platform, tf32, monkeypatch):
-    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    monkeypatch.setattr(region_options, "_gpu_is_default", lambda: platform == "gpu")
     monkeypatch.setattr(flags, "tf32", tf32)
     with scope_on(None):
         program = jax.jit(lambda a: a @ a).lower(np.ones([2, 2], np.float32)).as_text()

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace.executor.evaluate import Prepared, as_outputs, check_shapes, prepared
 from headrace.executor.interrupts import is_ready
 from headrace.executor.policy import NEVER
+from headrace.executor.program import Program
 from headrace.executor.region import Region
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.runnable import Runnable
@@ -107,6 +108,19 @@ class BoundRegion:
     run_direct = run
 
 
+class _Ready(NamedTuple):
+    """A program that is called without more ado.
+
+    Attributes:
+        shapes: of what comes in.
+        function: takes state, then what comes in.
+    """
+
+    shapes: list[tuple[int, ...]]
+    program: Program
+    function: Callable[..., Any]
+
+
 class BoundProgram:
     """A region that may run as a program which is compiled and calls for no wait.
 
@@ -115,7 +129,7 @@ class BoundProgram:
         inputs, outputs: slots of the table of the step's values.
     """
 
-    __slots__ = ("_inputs", "_outputs", "_region", "_store")
+    __slots__ = ("_inputs", "_outputs", "_ready", "_region", "_store")
 
     def __init__(
         self,
@@ -128,21 +142,55 @@ class BoundProgram:
         self._store = store
         self._inputs = inputs
         self._outputs = outputs
+        #: The last program that has run, if nothing else belongs to a call of it.
+        self._ready: _Ready | None = None
 
     def run(self, table: list[Any]) -> bool:
         """Run once, from the table to the table; returns whether there is such a program."""
         values = [table[slot] for slot in self._inputs]
-        store, region = self._store, self._region
-        with store.lock:
-            program = region.quick_program(values)
-            if program is None:
-                return False
-            outputs = region.run_quickly(program, store, values, None)
+        with self._store.lock:
+            outputs = self._called(values)
+        if outputs is None:
+            return False
         for slot, value in zip(self._outputs, outputs, strict=True):
             table[slot] = value
         return True
 
     run_direct = run
+
+    def _called(self, values: list[Any]) -> list[Any] | None:
+        store, region, ready = self._store, self._region, self._ready
+        claims = store.claims
+        is_free = not (claims.writers or claims.replaced or claims.lent)
+        if ready is None or not is_free or ready.shapes != [v.shape for v in values]:
+            return self._called_first(values)
+        args = [*store.get_all(region.read_keys), *values]
+        for value in args:
+            if value is None:  # a variable has lost its value
+                return None
+        program = ready.program
+        region.waiting.runs = program.last_run = region.waiting.runs + 1
+        with region.options.scope():
+            try:
+                outputs: list[Any]
+                outputs, new_state, _, region.pending = ready.function(*args)
+            except Exception as error:
+                region.raise_explained(error, program, store, values, args, [])
+        if new_state:
+            store.put_all(region.written, new_state, region.changed_rows.of(values))
+        return outputs
+
+    def _called_first(self, values: list[Any]) -> list[Any] | None:
+        """A run of a program that was not the last one, or of which more is to be seen to."""
+        region = self._region
+        program = region.quick_program(values)
+        if program is None:
+            return None
+        outputs = region.run_quickly(program, self._store, values, None)
+        more = region.early.checks or region.spare or region.has_loops
+        if not (more or program.recycled.positions):
+            self._ready = _Ready([v.shape for v in values], program, program.function)
+        return outputs
 
 
 def _put(values: list[Any], place: int, value: Any) -> bool:

@@ -335,7 +335,7 @@ class Region:
             try:
                 outputs, new_state, _, self.pending = program.call(args)
             except Exception as error:
-                self._raise_explained(error, program, store, dynamic, args, [])
+                self.raise_explained(error, program, store, dynamic, args, [])
         # XLA may still be computing these arrays. The next step takes them all the same, and
         # nothing has to be taken back: a quick program has no checks and has run before.
         store.put_all(self.written, new_state, self.changed_rows.of(dynamic))
@@ -408,7 +408,7 @@ class Region:
                     self._wait(outcome, watch)
             except Exception as error:
                 self._take_back(store, before, new_state)
-                self._raise_explained(error, program, store, dynamic, args, saved)
+                self.raise_explained(error, program, store, dynamic, args, saved)
         if watch.raised is not None:  # by a signal handler, while a loop asked
             self._take_back(store, before, new_state)
             raise watch.raised
@@ -460,7 +460,7 @@ class Region:
                     else:
                         store.put(key, old)
 
-    def _raise_explained(
+    def raise_explained(
         self,
         error: Exception,
         program: Program,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -72,6 +73,12 @@ class RegionOptions:
         ]
 
 
+@cache
+def _gpu_is_default() -> bool:
+    """Asked in each step: JAX takes longer to look it up."""
+    return jax.default_backend() == "gpu"
+
+
 def scope_on(device: Any) -> Any:
     """The JAX settings under which programs of a device are traced and called.
 
@@ -81,8 +88,8 @@ def scope_on(device: Any) -> Any:
     Args:
         device: a JAX device; None for JAX's default.
     """
-    platform = jax.default_backend() if device is None else device.platform
-    rounds = platform == "gpu" and not flags.tf32
+    on_gpu = _gpu_is_default() if device is None else device.platform == "gpu"
+    rounds = on_gpu and not flags.tf32
     if device is None and not rounds:
         return jax.enable_x64(True)
     stack = contextlib.ExitStack()
