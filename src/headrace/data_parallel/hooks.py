@@ -16,7 +16,7 @@ from headrace.ops.state.variables import Variable
 from headrace.train.session_layers import leaves_cluster
 from headrace.train.session_run_hook import SessionRunHook
 
-__all__ = ["PartHook", "SavedHook", "TogetherHook", "begin_own"]
+__all__ = ["FollowHook", "PartHook", "SavedHook", "TogetherHook", "begin_own"]
 
 #: How often to look whether the chief has done something; seconds.
 _PAUSE = 0.02
@@ -96,6 +96,11 @@ class TogetherHook(SessionRunHook):
         if self._worker.is_chief:
             self.wait(session, self._done, "Not all workers have ended their training")
 
+    def follow(self, session: Any) -> None:
+        """Wait until the chief has made its last step, however long that takes."""
+        while not session.run(self._done[0]):
+            threading.Event().wait(_PAUSE)
+
     def forget_earlier(self) -> None:
         """Free what the graphs of earlier trainings had: all workers have come to this one."""
         self._worker.clear_before(self._container)
@@ -118,6 +123,21 @@ class TogetherHook(SessionRunHook):
                 pause(_PAUSE)
         except OpError as error:  # the worker with the flags has ended
             logging.info("%s, as far as this worker can tell: %s", what, error.message)
+
+
+class FollowHook(SessionRunHook):
+    """Makes no step: the chief trains, and this worker waits until it has.
+
+    Args:
+        together: the hook that ends the training.
+    """
+
+    def __init__(self, together: TogetherHook) -> None:
+        self._together = together
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._together.follow(session)
+        coord.request_stop()
 
 
 class SavedHook(SessionRunHook):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headrace import logging
 from headrace.data_parallel.gradients import Trail
 from headrace.data_parallel.losses import LossKinds, examine, normalises
@@ -9,7 +11,7 @@ from headrace.data_parallel.state import GraphState
 from headrace.data_parallel.steps import ScriptStep, bodies, reads_queue, where
 from headrace.graph.tensor import Tensor
 
-__all__ = ["of_gradients", "of_loss", "of_step"]
+__all__ = ["of_chief_alone", "of_gradients", "of_loss", "of_step"]
 
 
 def of_loss(loss: Tensor, found: LossKinds, is_averaged: bool) -> None:
@@ -61,6 +63,24 @@ def of_gradients(trail: Trail, is_averaged: bool) -> None:
                 "it to tf.gradients.",
                 where(grad.op),
             )
+
+
+def of_chief_alone(what: str, site: Any, has_servers: bool) -> None:
+    """Say that a training is not shared out.
+
+    Args:
+        what: trains so; site: the line of the script.
+        has_servers: whether variables are on servers: else each worker trains its own.
+    """
+    line = "" if site is None else f" ({site.filename}, line {site.lineno})"
+    logging.warning(
+        "%s%s is not shared out by a plain script: %s",
+        what,
+        line,
+        "the chief (worker 0) trains, and other workers wait for what that comes to."
+        if has_servers
+        else "each worker trains with all of its input, and the chief (worker 0) saves its model.",
+    )
 
 
 def of_step(step: ScriptStep, state: GraphState) -> None:

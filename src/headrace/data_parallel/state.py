@@ -64,6 +64,7 @@ class GraphState:
         placed: variables that were put on servers by size, by their handles, and where.
         is_settled: whether it has been looked at once more where they are.
         own: placeholders for what each worker has computed by itself.
+        is_left_to_chief: whether other workers only wait for what the chief's training comes to.
     """
 
     container: str
@@ -75,6 +76,7 @@ class GraphState:
     placed: dict[Operation, int] = field(default_factory=dict)
     is_settled: bool = False
     own: set[Tensor] = field(default_factory=set)
+    is_left_to_chief: bool = False
 
 
 _numbers = itertools.count()

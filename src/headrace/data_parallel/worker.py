@@ -14,7 +14,7 @@ from weakref import WeakSet
 from headrace import logging
 from headrace.data.dataset import Dataset
 from headrace.data_parallel import gradients, losses, notices, updates
-from headrace.data_parallel.hooks import PartHook, SavedHook, TogetherHook
+from headrace.data_parallel.hooks import FollowHook, PartHook, SavedHook, TogetherHook
 from headrace.data_parallel.inputs import shard
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
@@ -102,6 +102,11 @@ class ScriptWorker:
     @property
     def has_servers(self) -> bool:
         return self.servers > 0
+
+    @property
+    def is_following(self) -> bool:
+        state = state_of(get_default_graph())
+        return state.is_left_to_chief and self.has_servers and not self.is_chief
 
     @property
     def shared_device(self) -> str:
@@ -196,6 +201,18 @@ class ScriptWorker:
             session._engine.part().leave()
         session._engine.turns().meet()
 
+    def leave_to_chief(self, what: str) -> None:
+        """Have the chief alone train in the default graph.
+
+        Args:
+            what: cannot be shared out, for the notice.
+        """
+        state = state_of(get_default_graph())
+        if state.is_left_to_chief or (self.workers == 1 and not flags.elastic):
+            return
+        state.is_left_to_chief = True
+        notices.of_chief_alone(what, user_site(), self.has_servers)
+
     def run_apart(self, session: Any, fetches: Any, feed_dict: Any) -> Any:
         """Run a step as it stands, of this worker's own: not once for all."""
         return session._engine.part().run(fetches, feed_dict)
@@ -251,9 +268,11 @@ class ScriptWorker:
 
     def hooks(self) -> list[Any]:
         """The hooks of a monitored session: to take part in updates, and to end together."""
-        updates = state_of(get_default_graph()).updates
+        state = state_of(get_default_graph())
         together = TogetherHook(self)
-        parts = [PartHook(self.is_chief, u) for u in updates]
+        parts: list[Any] = [PartHook(self.is_chief, u) for u in state.updates]
+        if self.is_following:
+            parts.append(FollowHook(together))
         return [*parts, together, SavedHook(together, self.is_chief)]
 
     def next_session(self, container: str) -> int:

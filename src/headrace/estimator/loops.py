@@ -17,6 +17,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.metrics import mean
 from headrace.ops.control.basic import group
+from headrace.ops.state import share
 from headrace.train.basic_session_run_hooks import (
     LoggingTensorHook,
     NanTensorHook,
@@ -86,7 +87,7 @@ def train_spec(
         while not session.should_stop():
             _, loss = session.run(wanted)
             any_step = True
-    if not any_step:
+    if not any_step and not share.is_left_to_chief():
         logging.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )

@@ -11,6 +11,7 @@ from headrace.contrib.learn.estimators import Estimator
 from headrace.contrib.learn.model_fn import ModelFnOps
 from headrace.estimator.canned.first_values import FirstValuesHook
 from headrace.estimator.canned.kmeans import points_of, sum_metric
+from headrace.ops.state import share
 
 __all__ = ["GMM"]
 
@@ -70,6 +71,8 @@ class GMM(Estimator):
                 covariance_type,
                 random_seed,
             )
+            if mode == tf.contrib.learn.ModeKeys.TRAIN:
+                share.left_to_chief("A Gaussian mixture (GMM)")
             likelihood = model.log_likelihood_op()
             tf.summary.scalar("loss/raw", -likelihood)
             step = tf.train.get_or_create_global_step()

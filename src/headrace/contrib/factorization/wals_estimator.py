@@ -11,6 +11,7 @@ from headrace.contrib.learn.estimators import Estimator
 from headrace.contrib.learn.model_fn import ModelFnOps
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import raw
+from headrace.ops.state import share
 from headrace.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = ["WALSMatrixFactorization"]
@@ -262,6 +263,7 @@ def _model_ops(
             lambda: tf.add_n(model.col_losses(cols, transpose_input=True)[:2]),
         )
         return ModelFnOps(mode, {}, loss, eval_metric_ops={})
+    share.left_to_chief("A WALSMatrixFactorization")
     sweeps = _Sweeps(sizes)
     turn = sweeps.is_row_sweep.read_value()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.graph.tensor import Operation, Tensor
+from headrace.ops.state import share
 from headrace.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = ["FirstValuesHook", "RelativeChangeHook"]
@@ -20,7 +21,8 @@ class FirstValuesHook(SessionRunHook):
     Args:
         init_op: takes a batch, and may have to be run several times.
         initialized: the boolean variable.
-        is_chief: whether this task runs the op.
+        is_chief: whether this task runs the op; of workers of a plain script that share the
+            variables, the first one does.
 
     Raises:
         InvalidArgumentError: in a session, if the input ends before.
@@ -29,7 +31,7 @@ class FirstValuesHook(SessionRunHook):
     def __init__(self, init_op: Operation, initialized: Any, is_chief: bool) -> None:
         self._init_op = init_op
         self._initialized = initialized.value()
-        self._is_chief = is_chief
+        self._is_chief = share.leads(is_chief)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         while not session.run(self._initialized):

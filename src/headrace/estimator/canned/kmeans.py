@@ -22,6 +22,7 @@ from headrace.estimator.run_config import RunConfig
 from headrace.estimator.spec import EstimatorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state import share
 
 __all__ = ["KMeansClustering", "points_of", "sum_metric"]
 
@@ -141,6 +142,8 @@ class KMeansClustering(Estimator):
                 random_seed,
                 kmeans_plus_plus_num_retries,
             )
+            if mode == ModeKeys.TRAIN and not use_mini_batch:
+                share.left_to_chief("k-means on whole data (use_mini_batch=False)")
             return _spec(model, mode, config, relative_tolerance)
 
         super().__init__(model_fn, model_dir, config)

@@ -11,6 +11,7 @@ from headrace.graph.tensor import Operation, Tensor
 from headrace.lookup.tables import MutableHashTable
 from headrace.ops.algorithms.dual_losses import LOSSES, OF_CLASSES
 from headrace.ops.core.build import raw
+from headrace.ops.state import share
 from headrace.ops.state.partitioned import parts_of
 
 __all__ = ["SdcaModel", "SparseFeatureColumn"]
@@ -420,6 +421,7 @@ class SdcaModel:
         Args:
             global_step: a variable to which it adds 1.
         """
+        share.left_to_chief("Stochastic dual coordinate ascent")
         with tf.name_scope(name, "sdca/minimize"):
             touched, sparse, owners, places, values = self._sparse_batch()
             examples = self._examples

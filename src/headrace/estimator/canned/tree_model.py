@@ -30,6 +30,7 @@ from headrace.estimator.run_config import RunConfig
 from headrace.estimator.spec import EstimatorSpec
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import raw
+from headrace.ops.state import share as shares
 from headrace.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = ["DEBUG_KEY", "TreeModel", "log_loss_derivatives"]
@@ -191,8 +192,11 @@ class _Training:
         self._model, self._parts, self._config, self._step = model, parts, config, step
         self._features, self._labels, self._scope = features, labels, scope
         self._parameters = model._parameters
+        self._is_chief = shares.leads(config.is_chief)
+        self._workers = max(config.num_worker_replicas, shares.trainers())
         if model._in_memory:
             self._check_in_memory()
+            shares.left_to_chief("Growing boosted trees in memory")
         self._are_ready = tree_variable(not model.columns.floats, "are_boundaries_ready")
         self._states: ExampleStates | None = None
         self._buckets, cached = self._inputs()
@@ -236,7 +240,7 @@ class _Training:
     def _local_ensemble(self) -> tuple[EnsembleResource, Operation]:
         """The trees where this worker has them, and what brings them there."""
         ensemble = self._parts.ensemble
-        if self._config.num_worker_replicas <= 1:
+        if self._workers <= 1:
             return ensemble, tf.no_op()
         # On the device of the worker: not where a device function puts what is shared.
         with tf.device(tf.no_op().device or None):
@@ -252,9 +256,7 @@ class _Training:
         )
         if self._model._in_memory:
             return InMemoryGrower(*parts)
-        return AccumulatingGrower(
-            *parts, self._stamp, self._model._n_batches, self._config.is_chief
-        )
+        return AccumulatingGrower(*parts, self._stamp, self._model._n_batches, self._is_chief)
 
     def _weights(self) -> Tensor:
         column = self._model._weight_column

@@ -19,6 +19,9 @@ __all__ = [
     "WorkerShare",
     "current",
     "graph_apart",
+    "is_left_to_chief",
+    "leads",
+    "left_to_chief",
     "of",
     "on_duty",
     "outermost_creators",
@@ -26,6 +29,7 @@ __all__ = [
     "refuse_own",
     "set_current",
     "suspended",
+    "trainers",
     "writes",
 ]
 
@@ -42,6 +46,7 @@ class WorkerShare(Protocol):
         managed_target: the same for those of whom a session manager or a chief's lease says who
             initialises.
         has_servers: whether variables are on servers, which all workers share.
+        is_following: whether it makes no steps of the default graph, as the chief does.
     """
 
     target: str
@@ -60,6 +65,9 @@ class WorkerShare(Protocol):
 
     @property
     def has_servers(self) -> bool: ...
+
+    @property
+    def is_following(self) -> bool: ...
 
     def gradients(
         self, losses: Sequence[Tensor], make: Callable[[list[Tensor]], list[Any]]
@@ -89,6 +97,9 @@ class WorkerShare(Protocol):
 
     def give_way(self, what: str) -> None:
         """Be alone from now on: ``what`` shows that the script distributes itself."""
+
+    def leave_to_chief(self, what: str) -> None:
+        """Have the chief alone train in the default graph; ``what`` cannot be shared out."""
 
     def run_apart(self, session: Any, fetches: Any, feed_dict: Any) -> Any:
         """Run a step as it stands, of this worker's own: not once for all."""
@@ -152,6 +163,39 @@ def refuse_own(what: str, option: str = "") -> None:
         f"Take that out{same}. Or make a tf.train.Server of this task before, or take "
         "HEADRACE_DATA_PARALLEL out of os.environ before the import: such a script is left alone.",
     )
+
+
+def trainers() -> int:
+    """How many workers change the same variables of the default graph, this one among them."""
+    own = of(get_default_graph())
+    return own.workers if own is not None and own.has_servers else 1
+
+
+def leads(is_chief: bool) -> bool:
+    """Whether this worker does what one does for all who change the same variables.
+
+    Args:
+        is_chief: whether it would, by what the script knows of workers.
+    """
+    own = of(get_default_graph())
+    return is_chief and (own is None or own.is_chief or not own.has_servers)
+
+
+def left_to_chief(what: str) -> None:
+    """Have the chief alone train in the default graph, while other workers wait, if there are any.
+
+    Args:
+        what: cannot be shared out, for the notice.
+    """
+    own = of(get_default_graph())
+    if own is not None:
+        own.leave_to_chief(what)
+
+
+def is_left_to_chief() -> bool:
+    """Whether this worker makes no steps of the default graph: the chief does."""
+    own = of(get_default_graph())
+    return own is not None and own.is_following
 
 
 def writes() -> bool:
