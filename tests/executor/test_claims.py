@@ -12,7 +12,7 @@ import pytest
 from jax import numpy as jnp
 
 import headrace as tf
-from headrace.executor import claims, region
+from headrace.executor import bound, claims, region
 from headrace.executor.claims import held
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.settings import flags
@@ -173,7 +173,8 @@ def test_what_is_read_stays_as_it_is_while_other_values_are_awaited(
             wait(*args)
 
         monkeypatch.setattr(region, "wait_until_ready", wait_while_others_run)
-        monkeypatch.setattr(region, "is_ready", lambda value: value.shape == ())
+        for module in (bound, region):
+            monkeypatch.setattr(module, "is_ready", lambda value: value.shape == ())
         values = session.run([late, count])
         assert runs
         assert values[1] == 6

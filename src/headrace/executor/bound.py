@@ -29,7 +29,7 @@ _Call = tuple[Callable[..., Any], tuple[int, ...], int | range]
 
 
 class BoundRegion:
-    """A region that is always interpreted, takes a moment and changes nothing.
+    """A region that is always interpreted, takes a moment and changes nothing; or only reads.
 
     Args:
         region: one of those that `bound_call` binds so.
@@ -212,11 +212,11 @@ def bound_call(
     Args:
         inputs, outputs: slots of the table of the step's values.
     """
-    if type(region) is not Region or region.null is not None or region.reads_only is not None:
+    if type(region) is not Region or region.null is not None:
         return None
     if region.options.device is not None or region.takes_lists or region.static:
         return None
-    if _stays_small(region):
+    if region.reads_only is not None or _stays_small(region):
         return BoundRegion(region, store, inputs, outputs)
     return None if region.waiting.first >= NEVER else BoundProgram(region, store, inputs, outputs)
 
