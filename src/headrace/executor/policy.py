@@ -272,7 +272,7 @@ def costs_less(nodes: Sequence[Node], seconds: float) -> bool:
 
 def _seconds_on_numpy(node: Node) -> float | None:
     """What one node takes; None if not all sizes are known."""
-    one = _is_one_call(node)
+    calls = 1 if _is_one_call(node) else node.op_def.traits.numpy_calls
     total = _INTERPRET_PER_OP
     if node.op_def.cost is not None:
         each = _SECONDS_PER_PRODUCT if _is_blas(node) else _SECONDS_PER_OPERATION
@@ -281,9 +281,9 @@ def _seconds_on_numpy(node: Node) -> float | None:
         size = num_elements_static(dims)
         if size is None:
             return None
-        in_cache = one and size <= _IN_CACHE
+        in_cache = calls and size <= _IN_CACHE
         total += size * (_SECONDS_IN_CACHE if in_cache else _SECONDS_PER_ELEMENT)
-    return total if one else _SEVERAL_CALLS * total
+    return total * (calls or _SEVERAL_CALLS)
 
 
 def _is_one_call(node: Node) -> bool:

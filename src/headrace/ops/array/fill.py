@@ -134,7 +134,7 @@ define_op(
     **both(_broadcast_to),
     gradient=lambda op, grad: [sum_to_shape(grad, op.inputs[0]), None],
     static=(1,),
-    traits=Traits(elements_of=slice(1)),
+    traits=Traits(elements_of=slice(1), numpy_calls=1),
 )
 
 

@@ -460,7 +460,7 @@ define_op(
     **both(_tile),
     gradient=_tile_gradient,
     static=(1,),
-    traits=Traits(elements_of=slice(1)),
+    traits=Traits(elements_of=slice(1), numpy_calls=2),
 )
 
 

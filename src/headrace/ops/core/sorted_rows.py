@@ -49,7 +49,7 @@ def reduce_sorted_rows(ufunc: Any, rows: Array, ids: Array, out: Array) -> None:
     begins = begins_of(ids)
     ends = np.append(begins[1:], len(ids))
     counts = ends - begins
-    places, width = ids[begins], flat.shape[1]
+    places = ids[begins]
     if _is_short_work(flat, begins, counts):
         target[places] = ufunc.reduceat(flat, begins, axis=0, dtype=rows.dtype)
     elif _MANY_ROWS * len(begins) > len(rows) or int(counts.max()) < len(begins):
@@ -68,8 +68,9 @@ def _is_short_work(rows: Array, begins: Array, counts: Array) -> bool:
     width = rows.shape[1]
     if width == 1:
         return True
+    rounds = _CALLS_AT_LEAST + min(int(counts.max()), len(begins))
     itself = _SECONDS_PER_PLACE * len(begins) * width + _SECONDS_PER_ELEMENT * rows.size
-    return itself < _SECONDS_OF_CALLS * (_CALLS_AT_LEAST + min(int(counts.max()), len(begins)))
+    return bool(itself < rounds * _SECONDS_OF_CALLS)
 
 
 def begins_of(ids: Array) -> Array:

@@ -58,6 +58,8 @@ class Traits:
             ``rows``, whose first axis has one for each example.
         light: NumPy computes it for integers in about the time that it takes to look at them.
         fast_on_numpy: NumPy computes it in the time that a program of XLA's takes on one core.
+        numpy_calls: so many calls NumPy takes for it, each of which looks at all elements once, in
+            order; 0: nobody has counted them.
         product: it multiplies matrices; NumPy has a library for that of floating point numbers.
         numpy_wins: ``numpy_wins(*inputs)``, of arrays of which only shapes and types are known:
             whether NumPy takes so much less time than XLA on a CPU that the op runs beside the
@@ -114,6 +116,7 @@ class Traits:
     takes_out: Literal["", "element", "rows"] = ""
     light: bool = False
     fast_on_numpy: bool = False
+    numpy_calls: int = 0
     product: bool = False
     numpy_wins: Callable[..., bool] | None = None
     computes: bool = True

@@ -584,9 +584,9 @@ def _reciprocal_formula(xp: Any, y: Any, dy: Any) -> Any:
     return -dy * (c * c)
 
 
-_define_gradient_op("SigmoidGrad", _sigmoid_formula, traits=Traits(cheap=True))
-_define_gradient_op("TanhGrad", _tanh_formula, traits=Traits(cheap=True))
-_define_gradient_op("SqrtGrad", _sqrt_formula)
-_define_gradient_op("RsqrtGrad", _rsqrt_formula, traits=Traits(flops=flops.per_element(4)))
-_define_gradient_op("ReciprocalGrad", _reciprocal_formula)
-_define_gradient_op("InvGrad", _reciprocal_formula)
+_define_gradient_op("SigmoidGrad", _sigmoid_formula, Traits(cheap=True, numpy_calls=3))
+_define_gradient_op("TanhGrad", _tanh_formula, Traits(cheap=True, numpy_calls=3))
+_define_gradient_op("SqrtGrad", _sqrt_formula, Traits(numpy_calls=2))
+_define_gradient_op("RsqrtGrad", _rsqrt_formula, Traits(flops=flops.per_element(4), numpy_calls=4))
+_define_gradient_op("ReciprocalGrad", _reciprocal_formula, Traits(numpy_calls=3))
+_define_gradient_op("InvGrad", _reciprocal_formula, Traits(numpy_calls=3))

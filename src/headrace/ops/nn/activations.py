@@ -165,7 +165,7 @@ def _define(
         attrs=attrs,
         shape=_like_either,
         gradient=grad_gradient,
-        traits=Traits(cheap=name == "Relu"),
+        traits=Traits(cheap=name == "Relu", numpy_calls=4 if name == "Softsign" else 0),
         **both(grad_kernel),
     )
 
@@ -281,7 +281,7 @@ define_op(
     kernel=_bias_add,
     interpret=_bias_add,
     gradient=_bias_add_gradient,
-    traits=Traits(rounding="sum", flops=flops.per_element(1), linear=slice(None)),
+    traits=Traits(rounding="sum", flops=flops.per_element(1), linear=slice(None), numpy_calls=1),
 )
 define_op(
     "BiasAddV1(value: T, bias: T) -> output: T",
