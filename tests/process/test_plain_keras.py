@@ -98,3 +98,20 @@ def test_asynchronously_all_have_the_best_weights_of_the_chief(tmp_path):
     chief, other = (numbers(output)[1] for output in launched.outputs())
     assert chief[1] == pytest.approx(chief[0], rel=1e-5)
     assert other[1:] == chief[1:]
+
+
+AVERAGES = SCRIPT.with_name("keras_averages.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "servers"), [("sync", 1), ("all-reduce", 0)])
+def test_the_model_has_the_averages_of_its_weights(tmp_path, mode, servers):
+    launched = Launched(AVERAGES, mode, tmp_path, servers=servers)
+    check_alike(launched.outputs(), alone(AVERAGES, tmp_path))
+
+
+@pytest.mark.slow
+def test_asynchronously_all_have_the_averages_of_the_chief(tmp_path):
+    chief, other = (numbers(o)[1] for o in Launched(AVERAGES, "async", tmp_path).outputs())
+    assert other[:5] == chief[:5]
+    assert chief[:5] == pytest.approx(chief[5:], rel=1e-5)

@@ -353,6 +353,8 @@ def install() -> None:
     for name in ("save", "save_weights", "export"):
         _around(load_keras().Model, name, _save_once)
     _around(keras_inner("callbacks.callback_list").CallbackList, "on_train_end", _end_before)
+    rules = keras_inner("optimizers.base_optimizer").BaseOptimizer
+    _around(rules, "finalize_variable_values", _end_before_averages)
     shared_steps.install(_around)
     shared_backup.install(_around, _shared)
 
@@ -380,7 +382,8 @@ def _make_step(original: Any, model: Any, force: bool = False) -> None:
     old = found = _shared(model)
     if found is None or found.has_left or not found.fits(model):
         found = SharedModel(model, own)
-        object.__setattr__(model, "_headrace_shared", found)
+        for holder in (model, inner_optimizer(model.optimizer)):
+            object.__setattr__(holder, "_headrace_shared", found)
     found.counts, found.reads_share = vars(model)["_headrace_training"]
     found.begin()
     if old is not None and old is not found:
@@ -408,6 +411,14 @@ def _end_before(original: Any, callbacks: Any, logs: Any = None) -> None:
     if found is not None and found.counts:
         found.end()
     original(callbacks, logs)
+
+
+def _end_before_averages(original: Any, optimizer: Any, variables: Any) -> None:
+    """With `use_ema` the model gets the averages of what all workers' training has come to."""
+    found = vars(optimizer).get("_headrace_shared")
+    if found is not None and found.counts:
+        found.end()
+    original(optimizer, variables)
 
 
 def _save_once(original: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
