@@ -41,13 +41,28 @@ def by_numpy(steps):
     return w.tolist()
 
 
-@pytest.mark.parametrize("own", [("--all-reduce",), ("--ps", "1", "--sync")], ids=["all", "sync"])
+@pytest.mark.parametrize(
+    "own", [(), ("--all-reduce",), ("--ps", "1", "--sync")], ids=["no servers", "all", "sync"]
+)
 def test_estimators_train_and_evaluate_in_the_mode_that_was_asked_for(launch, own):
     status, output, errors = launch(ESTIMATOR, "--workers", "2", *own, "script.py").end()
     assert status == 0, output + errors
     found = re.findall(r"\] w (.*) at 12", output)
     expected = [pytest.approx(by_numpy(12), rel=1e-3)] * 2
     assert [[float(v) for v in line.split()] for line in found] == expected
+
+
+def test_a_script_that_names_train_and_evaluate_and_only_trains(launch):
+    both = "found = tf.estimator.train_and_evaluate(estimator, train, test)"
+    train = "estimator.train(train.input_fn, max_steps=12)"
+    evaluate = "found = [estimator.evaluate(lambda: read(1))]"
+    text = ESTIMATOR.replace(both, f"if False:\n    {both}\n{train}\n{evaluate}")
+    status, output, errors = launch(text, "--workers", "2", "script.py").end()
+    assert status == 0, output + errors
+    assert len(re.findall(r"\] w .* at 12", output)) == 2
+    status, output, errors = launch(text, "--workers", "1", "--ps", "1", "script.py").end()
+    assert status == 1
+    assert "Or let `headrace launch` spread it over the workers: with --sync." in output + errors
 
 
 def test_a_mode_that_is_not_heeded_is_named_before_the_first_step(launch):

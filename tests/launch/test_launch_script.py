@@ -18,6 +18,7 @@ from headrace.launch.script import cluster_sign, knows_clusters, source_of
         ("config = os.environ['TF_CONFIG']", True),
         ("tf.estimator.train_and_evaluate(e, t, v)", True),
         ("from tensorflow.estimator import RunConfig as R", False),
+        ("s = tf.distribute.experimental.MultiWorkerMirroredStrategy()", True),
         ("# ClusterSpec\n'about TF_CONFIG'", False),
         ("print 'Python 2'", True),
         ("-" * 200_000 + "1", True),

@@ -107,7 +107,7 @@ def run_on_hosts(
         raise click.UsageError(f"--hosts: {wrong[0]!r} is no host.")
     runs_script = place.servers != "launcher"
     if Path(job.script).exists() and place.servers == "auto":
-        runs_script = knows_clusters(source_of(job.script, job.as_module), job.mode)
+        runs_script = knows_clusters(source_of(job.script, job.as_module), job.chosen_mode)
         job = replace(job, is_plain=not runs_script)
     try:
         environment = passed_environment(os.environ, variables)
@@ -140,7 +140,7 @@ def _looked_at(job: LaunchJob) -> LaunchJob:
             f"{VARIABLE} is set: this process is a task of a cluster already. Unset it, or run "
             "the program itself with `headrace run`."
         )
-    sign = cluster_sign(source, job.mode)
+    sign = cluster_sign(source, job.chosen_mode)
     if sign is not None and job.mode not in (None, "async"):
         click.echo(
             f"headrace: {job.script} {sign}, so it distributes itself: --{job.mode} is not heeded.",

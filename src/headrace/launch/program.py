@@ -77,9 +77,7 @@ def _leave_alone(program: str, as_module: bool, plain: bool | None) -> None:
     """Spread no program over workers that deals with its cluster itself; it is told so."""
     is_worker = share.current() is not None
     if plain is None and is_worker:
-        # All-reduce may be the mode because nobody has asked for another one.
-        is_asked = flags.data_parallel.startswith("sync")
-        plain = is_plain(program, as_module, "sync" if is_asked else None)
+        plain = is_plain(program, as_module, flags.data_parallel.partition(":")[0])
     if plain is not False:
         return
     logging.info(

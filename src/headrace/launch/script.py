@@ -9,12 +9,16 @@ from pathlib import Path
 
 __all__ = ["cluster_sign", "is_plain", "knows_clusters", "source_of"]
 
-#: It distributes itself, by servers and without waiting: in other modes it is a plain one.
+#: It distributes itself, by servers and without waiting: in other modes, and without servers, it is
+#: a plain one.
 _ESTIMATORS = "train_and_evaluate"
 #: Names of what makes a process a task of a cluster; plain programs have none of them.
 _SIGNS = frozenset(
     {
         "ClusterSpec",
+        "CollectiveAllReduceStrategy",
+        "MultiWorkerMirroredStrategy",
+        "ParameterServerStrategy",
         "TF_CONFIG",
         "TFConfigClusterResolver",
         "read_tf_config",
@@ -90,8 +94,8 @@ def cluster_sign(file: Path | None, mode: str | None = None) -> str | None:
     What cannot be read is taken for one that does: it is run by every task then.
 
     Args:
-        mode: that of training which was asked for. Estimators that are trained and evaluated can be
-            spread in those that join gradients.
+        mode: that of training. Estimators that are trained and evaluated can be spread in those
+            that join gradients.
 
     Returns:
         That it names something that clusters are made of, with its line; None if it does not.
