@@ -144,6 +144,9 @@ def test_a_script_that_ends_at_once_is_not_tried_again():
     run = Run(ps=1, workers=2)
     run.ends("worker/0", -9, after=0.7)
     assert run.waits() == ["worker/0"]
+    # So is what fails since that has been killed.
+    run.ends("worker/1", 1, after=0.1)
+    assert run.waits() == ["worker/1"]
 
 
 def test_without_servers_the_others_go_on_and_all_start_again_together():

@@ -8,7 +8,8 @@ Events come in with the time, in seconds; instructions go out.
   `restarts` times in a row. A life of a minute counts from the beginning. A worker of a job with
   servers that fails too often is left out, and so is the evaluator; otherwise all are ended.
 - A program that fails with a status, not by a signal, in the first seconds of its first life would
-  do so again: all are ended.
+  do so again: all are ended. It may be another one's loss, though, if a signal has ended that and
+  workers do not wait for each other.
 - Workers without servers (all-reduce) go on without one that has failed, which cannot come back
   among them. When none is left all are started again.
 - A worker that was started again, and waits for a group of all-reduce whose members have all ended
@@ -352,7 +353,9 @@ class LaunchRules:
     def _failed(self, life: TaskLife, status: int, now: float) -> list[Instruction]:
         lived, task = now - life.began, life.task
         how = f"{task} has ended: {words_of(status)}"
-        if status > 0 and life.starts == 1 and lived < self._timing.early:
+        would_again = status > 0 and life.starts == 1 and lived < self._timing.early
+        is_async = self._job.chosen_mode == "async"
+        if would_again and not (is_async and self._was_killed(task)):
             life.state = State.FAILED
             text = f"{how}, {lived:.1f} s after its start. It would end so again: all are ended."
             return [Say(text, True), *self._stop(now)]
@@ -368,6 +371,10 @@ class LaunchRules:
             return [Say(f"{text}. All are ended.", True), *self._stop(now)]
         pause = self._again(life, now)
         return [Say(f"{how}. It is started again in {pause:.1f} s.", True)]
+
+    def _was_killed(self, but: TaskId) -> bool:
+        """Whether another task has ended by a signal: then its loss may be why one has failed."""
+        return any((t.status or 0) < 0 for t in self.tasks.values() if t.task != but)
 
     def _again(self, life: TaskLife, now: float) -> float:
         """Let a task wait for its next start; for how long."""
