@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from contextlib import ExitStack
 from typing import Any
@@ -47,12 +48,20 @@ def create_local_cluster(
     return start("worker", num_workers, worker_config), start("ps", num_ps, ps_config)
 
 
+#: Below those that systems give to connections: one would be taken between its choice and its use.
+_PORTS = range(10_000, 32_000)
+
+
 def free_ports(count: int) -> list[int]:
     """Ports that are free now, all different: each is held until all are found."""
     with ExitStack() as held:
-        ports = []
-        for _ in range(count):
+        ports: list[int] = []
+        while len(ports) < count:
             probe = held.enter_context(socket.socket())
-            probe.bind(("localhost", 0))
-            ports.append(probe.getsockname()[1])
+            port = secrets.choice(_PORTS)
+            try:
+                probe.bind(("localhost", port))
+            except OSError:
+                continue
+            ports.append(port)
         return ports

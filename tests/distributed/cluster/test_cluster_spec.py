@@ -12,6 +12,7 @@ from headrace.distributed.cluster.cluster_spec import ClusterSpec, split_address
 from headrace.distributed.cluster.tf_config import read_tf_config
 from headrace.distributed.services.definitions import server_def
 from headrace.errors import InvalidArgumentError
+from headrace.test.cluster import free_ports
 
 # The cluster of the talks: three workers and two parameter servers.
 TALK = {
@@ -291,3 +292,9 @@ def test_a_server_has_the_copies_that_tf_config_states_for_its_cluster(monkeypat
     assert server_def(other, "ps", 0, None, None).cluster.replicas == 0
     monkeypatch.setenv("TF_CONFIG", "{")
     assert server_def(cluster, "worker", 0, None, None).cluster.replicas == 0
+
+
+def test_ports_are_none_that_systems_give_to_connections():
+    found = free_ports(50)
+    assert len(set(found)) == 50
+    assert max(found) < 32_768
