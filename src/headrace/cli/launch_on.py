@@ -150,7 +150,7 @@ def _runs_script(job: LaunchJob, servers: str) -> bool:
     if servers != "auto":
         return servers == "script"
     try:
-        return knows_clusters(source_of(job.script, job.as_module), job.mode)
+        return knows_clusters(source_of(job.script, job.as_module), job.chosen_mode)
     except FileNotFoundError:
         return True
 

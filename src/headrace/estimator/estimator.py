@@ -190,13 +190,13 @@ class Estimator:
             TypeError: if a hook or listener is none.
         """
         if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
+            is_server = self._config.task_type == TaskType.PS
             spread = " Or let `headrace launch` spread it over the workers: with --sync."
             raise ValueError(
                 "Train has been called wrong configuration. Please use "
                 "tf.estimator.train_and_evaluate which calls proper API according to given "
                 f"configuration: this task is {self._config.task_type}."
-                + spread
-                * (self._config.task_type == TaskType.PS)
+                f"{spread if is_server else ''}"
             )
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")

@@ -1,8 +1,9 @@
-"""Small regions that only read, as a list of calls with all that stays the same bound to them.
+"""Regions bound to the table of a step's values: what stays the same is looked up once.
 
-What NumPy does faster than a program can be called is interpreted for ever. Of such a step the
-arithmetic is a tenth; the rest is looking up what never changes: how an op is called, where its
-inputs lie, whether something is to be compiled. It is looked up once here.
+Of a small step most of the time went into that: how an op is called, where its inputs lie, which
+program is meant, whether something is to be compiled. `BoundRegion` is a small region that is
+interpreted for ever, as a list of calls; `BoundProgram` calls what is compiled. Both leave a run to
+`Region.run` wherever that has to wait, to compile or to tell of an error.
 """
 
 from __future__ import annotations
@@ -94,10 +95,10 @@ class BoundRegion:
             try:
                 for function, taken, made in self._calls:
                     result = function(*[values[i] for i in taken])
-                    if type(made) is int:
+                    if isinstance(made, int):
                         values[made] = result
                     else:
-                        for place, value in zip(made, result, strict=True):  # type: ignore[arg-type]
+                        for place, value in zip(made, result, strict=True):
                             values[place] = value
             except Exception:  # the region meets it again, and tells
                 return False
@@ -105,6 +106,7 @@ class BoundRegion:
             table[slot] = values[place]
         return True
 
+    #: As `host.HostCall` has it, for steps without arrays on devices: here they make no difference.
     run_direct = run
 
 
@@ -159,6 +161,7 @@ class BoundProgram:
     run_direct = run
 
     def _called(self, values: list[Any]) -> list[Any] | None:
+        """What the program gives, None if there is none; `Region.run_quickly` without its ifs."""
         store, region, ready = self._store, self._region, self._ready
         claims = store.claims
         is_free = not (claims.writers or claims.replaced or claims.lent)
@@ -250,7 +253,7 @@ def _bound(node: Node) -> Callable[..., Any]:
     assert p.interpret is not None
     if p.groups is None and p.outputs == 1 and p.seen_shapes is None:
         return partial(_single, p.interpret)
-    return partial(_general, node, p)
+    return partial(_general, p.interpret, node, p)
 
 
 def _single(interpret: Callable[..., Any], *args: Any) -> Any:
@@ -258,11 +261,10 @@ def _single(interpret: Callable[..., Any], *args: Any) -> Any:
     return result if type(result) is np.ndarray else as_outputs(result, 1)[0]
 
 
-def _general(node: Node, p: Prepared, *args: Any) -> Any:
+def _general(interpret: Callable[..., Any], node: Node, p: Prepared, *args: Any) -> Any:
     if p.seen_shapes is not None:
         check_shapes(node, args, p.seen_shapes)
-    result = p.interpret(*grouped(args, p.groups))  # type: ignore[misc]
-    outputs = as_outputs(result, p.outputs)
+    outputs = as_outputs(interpret(*grouped(args, p.groups)), p.outputs)
     return outputs[0] if p.outputs == 1 else outputs
 
 

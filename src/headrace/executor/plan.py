@@ -26,7 +26,7 @@ from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.touched import touched_by
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import SEND
-from headrace.executor.units import Slots, Unit, UnitBuilder
+from headrace.executor.units import Call, Slots, Unit, UnitBuilder
 from headrace.graph.recursion import levels_of, room_for
 from headrace.graph.shapes import static_bytes
 from headrace.ops.control import tensor_list_kernels as lists
@@ -35,8 +35,6 @@ from headrace.passes.ir import Edge, Node, StepGraph
 #: Bytes of a value that is let go of as early as it can be; of one that is not copied for who
 #: fetches it, if nobody else has it.
 _MUCH, WORTH_TAKING = 1 << 20, 1 << 18
-#: Runs a unit of a step that nobody watches, from the table to the table, and tells if it could.
-Call = HostCall | BoundRegion | BoundProgram
 
 
 class Schedule(NamedTuple):

@@ -272,7 +272,7 @@ def costs_less(nodes: Sequence[Node], seconds: float) -> bool:
 
 def _seconds_on_numpy(node: Node) -> float | None:
     """What one node takes; None if not all sizes are known."""
-    calls = 1 if _is_one_call(node) else node.op_def.traits.numpy_calls
+    calls = _numpy_calls(node)
     total = _INTERPRET_PER_OP
     if node.op_def.cost is not None:
         each = _SECONDS_PER_PRODUCT if _is_blas(node) else _SECONDS_PER_OPERATION
@@ -286,14 +286,20 @@ def _seconds_on_numpy(node: Node) -> float | None:
     return total * (calls or _SEVERAL_CALLS)
 
 
-def _is_one_call(node: Node) -> bool:
-    """Whether NumPy has one function for a node; some ops take it a dozen calls, and copies."""
+def _numpy_calls(node: Node) -> int:
+    """How many calls NumPy takes for a node; 0 if nobody has counted: perhaps a dozen."""
     traits = node.op_def.traits
-    if traits.elementwise or traits.reduces or traits.light or traits.fast_on_numpy:
-        return True
-    if _is_blas(node):
-        return True
-    return traits.hands_on != "" or not traits.computes or bool(node.op_def.makes_handle)
+    is_one = (
+        traits.elementwise
+        or traits.reduces
+        or traits.light
+        or traits.fast_on_numpy
+        or traits.hands_on
+        or not traits.computes
+        or node.op_def.makes_handle
+        or _is_blas(node)
+    )
+    return 1 if is_one else traits.numpy_calls
 
 
 def _is_blas(node: Node) -> bool:

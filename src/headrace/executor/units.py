@@ -15,6 +15,9 @@ from headrace.executor.touched import may_block
 from headrace.executor.wakers import rank, waits_apart
 from headrace.passes.ir import Edge, Node
 
+#: Runs a unit of a step that nobody watches, from the table to the table, and tells if it could.
+Call = HostCall | BoundRegion | BoundProgram
+
 
 class Unit:
     """One step of the schedule: a region or one host op.
@@ -48,7 +51,7 @@ class Unit:
         self.outputs: list[int] = []
         self.waits: list[Unit] = []
         self.parts: list[Unit] | None = None
-        self.call: HostCall | BoundRegion | BoundProgram | None = None
+        self.call: Call | None = None
         self.asks = False
         self.label: str = node.name if node is not None else region.label  # type: ignore[union-attr]
 

@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 
 from headrace import logging
+from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.start import end
 from headrace.launch.python_2 import python_2_sign
 from headrace.launch.script import is_plain
@@ -77,7 +78,7 @@ def _leave_alone(program: str, as_module: bool, plain: bool | None) -> None:
     """Spread no program over workers that deals with its cluster itself; it is told so."""
     is_worker = share.current() is not None
     if plain is None and is_worker:
-        plain = is_plain(program, as_module, flags.data_parallel.partition(":")[0])
+        plain = is_plain(program, as_module, ParallelMode.parse(flags.data_parallel).kind)
     if plain is not False:
         return
     logging.info(

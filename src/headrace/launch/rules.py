@@ -354,6 +354,7 @@ class LaunchRules:
         lived, task = now - life.began, life.task
         how = f"{task} has ended: {words_of(status)}"
         would_again = status > 0 and life.starts == 1 and lived < self._timing.early
+        # Workers that wait for each other might wait for what the lost one had been given.
         is_async = self._job.chosen_mode == "async"
         if would_again and not (is_async and self._was_killed(task)):
             life.state = State.FAILED

@@ -471,6 +471,7 @@ def _to_host(results: list[Any], own: frozenset[int] = frozenset()) -> list[Any]
     out = []
     for position in range(len(results)):
         value = results[position]
+        # The first look is the quick one: JAX takes its time to know arrays of others.
         if type(value) is not np.ndarray and not isinstance(value, (jax.Array, np.ndarray)):
             out.append(value)
         elif position in own and value.nbytes >= WORTH_TAKING:
