@@ -1,6 +1,7 @@
 """`headrace launch --on kubernetes` and `--on ray`: what is written, and what is refused."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -30,6 +31,25 @@ def test_manifests_go_to_standard_output_or_a_folder(tmp_path):
     files = sorted(path.name for path in (tmp_path / "k").iterdir())
     assert files == ["0-trainingruntime-train-runtime.yaml", "1-trainjob-train.yaml"]
     assert yaml.safe_load((tmp_path / "k" / files[1]).read_text())["kind"] == "TrainJob"
+
+
+def test_manifests_of_an_earlier_launch_in_the_folder_are_told_of(tmp_path):
+    folder = ["--output", str(tmp_path), "train.py"]
+    assert launch(*COMMON, *folder).output == ""
+    assert launch(*COMMON, *folder).output == ""
+    done = launch(*COMMON, "--kind", "tfjob", *folder)
+    assert done.exit_code == 0
+    assert "also holds 0-service-train.yaml, 1-statefulset-train-ps.yaml, 2-job" in done.output
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device of Linux")
+def test_a_full_disk_behind_standard_output(tmp_path):
+    command = [sys.executable, "-m", "headrace", "launch", "--on", "kubernetes", *COMMON, "a.py"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "Error: cannot write to standard output: No space left on device\n"
 
 
 def test_servers_of_a_script_without_clusters_serve(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -207,6 +208,9 @@ def test_names_of_scripts_make_names_of_jobs():
         ({"name": "d" * 41}, "a letter first, 40 characters at most"),
         ({"name": "7"}, "a letter first"),
         ({"namespace": "a.b"}, "--namespace 'a.b' is no name"),
+        ({"namespace": "-a"}, "letters, digits and '-' between them, 63 characters at most"),
+        ({"insecure": False, "secret": "a..b"}, "--secret 'a..b' is no name for Kubernetes"),
+        ({"insecure": False, "secret": "a_b"}, "digits, and '-' and '.' between them, 253"),
         ({"insecure": False}, "TLS and a token: --secret NAME names a Secret with the keys ca.pem"),
         ({"secret": "keys"}, "--secret and --insecure contradict each other"),
         ({"kind": "pod"}, "--kind can be plain, tfjob, trainjob, not 'pod'"),
@@ -225,6 +229,25 @@ def test_names_of_scripts_make_names_of_jobs():
 def test_what_kubernetes_would_not_take_is_said_before(wrong, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         options(**wrong)
+
+
+def test_names_of_others_may_begin_with_a_digit_and_have_dots():
+    found = options(
+        namespace="2nd-team", insecure=False, secret="keys.2", volumes=(Volume("1.data", "/x"),)
+    )
+    for kind in KINDS:
+        for resource in manifests(JOBS["2+4"], replace(found, kind=kind)):
+            check(resource)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_manifest_cannot_say_is_said_before(kind):
+    """YAML is Unicode: bytes of a command line that are none would reach no script."""
+    for job in (LaunchJob("train.py", ("\udcff",)), LaunchJob("tr\udcff.py")):
+        with pytest.raises(ValueError, match=r"udcff.* is not UTF-8, and manifests can hold no"):
+            manifests(job, options(kind=kind))
+    with pytest.raises(ValueError, match="--metrics-port 2222: each task listens there itself"):
+        manifests(LaunchJob("train.py", metrics_port=2222), options(kind=kind))
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,59 @@ def test_a_function_runs_in_each_worker(cluster):
 
     with pytest.raises(RayError, match="fails has failed with exit status 1") as raised:
         run(fails, workers=1, resources=SMALL)
+    assert isinstance(raised.value.__cause__, ValueError)
     assert "never mind" in str(raised.value.__cause__)
+
+    def leaves(status):
+        return lambda: sys.exit(status)
+
+    assert run(leaves(0), workers=1, resources=SMALL) == [None]
+    with pytest.raises(RayError, match="has failed with exit status 1") as raised:
+        run(leaves(3), workers=1, resources=SMALL)
+    assert "It has called sys.exit(3)." in str(raised.value.__cause__)
     assert_nothing_is_left(cluster)
+
+
+@marked
+def test_a_function_that_cannot_be_carried_is_refused_before_anything_is_placed(cluster, capfd):
+    lock = threading.Lock()
+
+    def locked():
+        return lock
+
+    said = r"locked cannot be carried to the tasks: cannot pickle .* \(lock\)\. Let it make"
+    with pytest.raises(RayError, match=said):
+        run(locked, ps=1, workers=2, resources=SMALL)
+    assert "headrace" not in capfd.readouterr().err
+    assert_nothing_is_left(cluster)
+
+
+@marked
+def test_servers_of_a_plain_script_serve(cluster, tmp_path):
+    """As with the command: the script would only repeat the workers' work in them."""
+    script = tmp_path / "plain.py"
+    script.write_text(
+        "import headrace as tf\n"
+        "total = tf.Variable(0.0)\n"
+        "add = total.assign_add(1.0)\n"
+        "with tf.Session() as session:\n"
+        "    session.run(tf.global_variables_initializer())\n"
+        "    print('total', session.run(add))\n"
+    )
+    options = RayOptions(log_folder=tmp_path / "logs")
+    assert run(str(script), ps=1, workers=2, resources=SMALL, options=options) == []
+    assert all("total" in (tmp_path / f"logs/worker-{i}.log").read_text() for i in (0, 1))
+    assert "total" not in (tmp_path / "logs/ps-0.log").read_text()
+    assert_nothing_is_left(cluster)
+
+
+def test_what_is_no_function_and_no_script():
+    with pytest.raises(TypeError, match="Give a function, or the name of a script, not 3"):
+        run(3)
+    with pytest.raises(FileNotFoundError, match=r"There is no file 'nowhere\.py'"):
+        run("nowhere.py")
+    with pytest.raises(ValueError, match="arguments= are those of a script"):
+        run(free_ports, arguments=["1"])
 
 
 @marked
@@ -301,6 +352,8 @@ def test_resources_that_nodes_do_not_have():
         "8.0 GiB memory; 2 CPU, 1 GPU. Ask for less with --cpus, --gpus or --memory, or, where an "
         "autoscaler brings more nodes, give it time with --wait SECONDS."
     )
+    with pytest.raises(RayError, match=r"has\. Its one node has: 4 CPU, 8\.0 GiB memory\. Ask"):
+        check_fit(few, nodes[:1], 0)
     big = LaunchJob("a.py", resources={"worker": Resources(cpus=4, gpus=1)})
     with pytest.raises(RayError, match="No node of the Ray cluster has 4 CPU, 1 GPU for worker/0"):
         check_fit(big, nodes, 0)

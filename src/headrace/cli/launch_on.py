@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -182,18 +183,47 @@ def _on_kubernetes(job: LaunchJob, place: _Place) -> int:
         ) from None
     folder = place.options["output"]
     if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for number, one in enumerate(resources):
-                name = f"{number}-{one['kind'].lower()}-{one['metadata']['name']}.yaml"
-                (folder / name).write_text(as_yaml([one]), encoding="utf-8")
-        except OSError as error:
-            raise click.ClickException(
-                f"cannot write to '{folder}': {error.strerror or error}"
-            ) from None
+        files = {
+            f"{number}-{one['kind'].lower()}-{one['metadata']['name']}.yaml": as_yaml([one])
+            for number, one in enumerate(resources)
+        }
+        _write(folder, files)
     elif not place.options["apply"]:
-        click.echo(text, nl=False)
+        _print(text)
     return _apply(text) if place.options["apply"] else 0
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files by their names; tells of manifests that others have left in the folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        others = sorted({path.name for path in folder.glob("*.yaml")} - set(files))
+    except OSError as error:
+        raise click.ClickException(
+            f"cannot write to '{folder}': {error.strerror or error}"
+        ) from None
+    if others:
+        click.echo(
+            f"headrace: '{folder}' also holds {', '.join(others)}, which are not of this job: "
+            "`kubectl apply --filename` of the folder would apply them, too.",
+            err=True,
+        )
+
+
+def _print(text: str) -> None:
+    """Write text to standard output; a reader that has enough of it is no error of ours."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What Python still holds back would fail again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise click.ClickException(
+            f"cannot write to standard output: {error.strerror or error}"
+        ) from None
 
 
 def _apply(text: str) -> int:

@@ -39,7 +39,22 @@ Kind = Literal["plain", "tfjob", "trainjob"]
 KINDS: tuple[Kind, ...] = ("plain", "tfjob", "trainjob")
 #: A pod's name has up to 63 characters: this one, its job, two numbers and a random end.
 MOST_NAME = 40
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+#: What a name may be: a job's becomes that of a Service, which others' need not be.
+_NAMES = {
+    "--name": (
+        re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?"),
+        "small letters, digits and '-' between them, a letter first",
+        MOST_NAME,
+    ),
+    "--namespace": (re.compile(_PART), "small letters, digits and '-' between them", 63),
+    "--secret": (
+        re.compile(rf"{_PART}(\.{_PART})*"),
+        "small letters, digits, and '-' and '.' between them",
+        253,
+    ),
+}
+_NAMES["--volume"] = _NAMES["--secret"]
 _IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]*")
 _INDEX = "HEADRACE_TASK_INDEX"
 _SECRETS = "/etc/headrace"
@@ -68,7 +83,7 @@ class Volume:
     path: str
 
     def __post_init__(self) -> None:
-        _check_name("--volume", self.claim, 253)
+        _check_name("--volume", self.claim)
         folders = self.folders
         if not self.path.startswith("/") or ":" in self.path or ".." in folders or not folders:
             raise ValueError(
@@ -134,10 +149,10 @@ class KubernetesOptions:
             raise ValueError(f"--image {self.image!r} is no name of an image: REGISTRY/NAME:TAG.")
         if self.kind not in KINDS:
             raise ValueError(f"--kind can be {', '.join(KINDS)}, not {self.kind!r}.")
-        _check_name("--name", self.name, MOST_NAME)
-        _check_name("--namespace", self.namespace, 63)
+        _check_name("--name", self.name)
+        _check_name("--namespace", self.namespace)
         if self.secret:
-            _check_name("--secret", self.secret, 253)
+            _check_name("--secret", self.secret)
         if self.secret and self.insecure:
             raise ValueError("--secret and --insecure contradict each other: leave one out.")
         if not self.secret and not self.insecure:
@@ -157,12 +172,33 @@ class KubernetesOptions:
                 )
 
 
-def _check_name(option: str, name: str, most: int) -> None:
-    if not _LABEL.fullmatch(name) or len(name) > most:
+def _check_name(option: str, name: str) -> None:
+    pattern, words, most = _NAMES[option]
+    if not pattern.fullmatch(name) or len(name) > most:
         raise ValueError(
-            f"{option} {name!r} is no name for Kubernetes: small letters, digits and '-' between "
-            f"them, a letter first, {most} characters at most."
+            f"{option} {name!r} is no name for Kubernetes: {words}, {most} characters at most."
         )
+
+
+def _check_job(job: LaunchJob, options: KubernetesOptions) -> None:
+    """Refuse what a manifest cannot say, or a pod cannot do."""
+    if job.elastic and options.kind != "plain":
+        raise ValueError(
+            f"--elastic needs --kind plain: the number of workers of a {options.kind} is fixed "
+            "while it runs."
+        )
+    if job.metrics_port == options.port:
+        raise ValueError(
+            f"--metrics-port {job.metrics_port}: each task listens there itself; choose another."
+        )
+    for text in (job.script, *job.arguments):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{text!r} is not UTF-8, and manifests can hold no other text: rename the file, "
+                "or give the script the value in another way."
+            ) from None
 
 
 def default_name(script: str) -> str:
@@ -186,11 +222,7 @@ def manifests(job: LaunchJob, options: KubernetesOptions) -> list[dict[str, Any]
     >>> [m["kind"] for m in manifests(LaunchJob("train.py", ps=1, workers=2), options)]
     ['Service', 'StatefulSet', 'Job']
     """
-    if job.elastic and options.kind != "plain":
-        raise ValueError(
-            f"--elastic needs --kind plain: the number of workers of a {options.kind} is fixed "
-            "while it runs."
-        )
+    _check_job(job, options)
     return {"plain": _plain, "tfjob": _tfjob, "trainjob": _trainjob}[options.kind](job, options)
 
 

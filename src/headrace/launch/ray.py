@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import time
@@ -30,6 +31,7 @@ from headrace.launch.ray_cluster import (
     RayError,
     RayOptions,
     asked_by,
+    check_carried,
     check_fit,
     connected,
     shown,
@@ -37,6 +39,7 @@ from headrace.launch.ray_cluster import (
 )
 from headrace.launch.ray_tasks import FunctionTask, ScriptTask, by_value
 from headrace.launch.rules import Instruction, LaunchRules, Say, SignalTask, State
+from headrace.launch.script import is_plain, source_of
 from headrace.launch.watch import ClusterWatch
 from headrace.settings import USERS_COMPILATION_CACHE
 
@@ -45,6 +48,8 @@ __all__ = ["RayError", "RayOptions", "launch", "run"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST_WAIT = 0.5
 _SETTINGS = "HEADRACE_"
+#: Ray has colours in the text of errors, at a terminal or not.
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _SHARED = {"HEADRACE_COMPILATION_CACHE": USERS_COMPILATION_CACHE}
 
 
@@ -77,8 +82,8 @@ def run(
     Args:
         function: called without arguments in each worker, with ``TF_CONFIG`` in its environment;
             Ray carries it there. Or the name of a script.
-        ps: tasks that hold variables. They serve; with ``options.servers_run_script``, the default
-            for scripts, they run what the workers run.
+        ps: tasks that hold variables. They serve; with ``options.servers_run_script``, and for
+            scripts that deal with their cluster themselves, they run what the workers run.
         workers: tasks that train.
         arguments: of a script.
         cpus, gpus, memory: that each task asks for (memory in bytes); ``resources=`` for others by
@@ -90,17 +95,27 @@ def run(
         What the function has returned in each worker, by number, a chief's first; [] for a script.
 
     Raises:
-        RayError: if the cluster cannot run it, or a task has failed.
-        ValueError: if there can be no such cluster.
+        RayError: if the cluster cannot run it, a function cannot be pickled, or a task has failed.
+        FileNotFoundError: if there is no such script.
+        TypeError: if it is neither a function nor the name of a script.
+        ValueError: if there can be no such cluster, or for arguments of a function.
     """
     each = Resources(cpus, gpus, memory)
     jobs = ("ps", "chief", "worker", "evaluator")
     more["resources"] = {**dict.fromkeys(jobs, each), **more.get("resources", {})}
     is_script = isinstance(function, str)
+    if not is_script and not callable(function):
+        raise TypeError(f"Give a function, or the name of a script, not {function!r}.")
+    if not is_script and arguments:
+        raise ValueError("arguments= are those of a script; a function is called without any.")
     name = function if isinstance(function, str) else getattr(function, "__name__", "function")
     job = LaunchJob(name, tuple(arguments), ps=ps, workers=workers, **more)
-    options = options or RayOptions(servers_run_script=is_script)
+    if is_script:
+        source_of(name, job.as_module)
+    options = options or RayOptions()
     with connected(options, log_to_driver=not is_script) as ray:
+        if not isinstance(function, str):
+            check_carried(ray, name, function)
         driver = _Driver(ray, job, options, None if isinstance(function, str) else function)
         driver.run()
     if driver.supervisor.exit_status:
@@ -145,6 +160,10 @@ class _Driver:
         self, ray: Any, job: LaunchJob, options: RayOptions, function: Callable[[], Any] | None
     ) -> None:
         self._ray, self._job, self._options, self._function = ray, job, options, function
+        self._servers_run = options.servers_run_script
+        if self._servers_run is None:
+            plain = is_plain(job.script, job.as_module, job.chosen_mode)
+            self._servers_run = function is None and plain is not True
         self.supervisor = LaunchRules(job)
         self.values: dict[TaskId, Any] = {}
         self.problem: Exception | None = None
@@ -349,7 +368,7 @@ class _Driver:
     def _failed(self, what: str, task: TaskId, error: Exception) -> None:
         """A function has raised an error, or a method of ours."""
         self.problem = error
-        self._display.say(f"{task}: {error}", is_problem=True)
+        self._display.say(f"{task}: {_COLOR.sub('', str(error))}", is_problem=True)
         if what in ("run", "send"):
             self._ended(task, 1)
 
@@ -402,7 +421,7 @@ class _Driver:
         runner, job = self._runners[task], self._job
         runner.must_start, runner.has_process = False, True
         joins = joins or self.supervisor.has_joined(task)
-        serves = task.job == SERVER and not self._options.servers_run_script
+        serves = task.job == SERVER and not self._servers_run
         environment = {
             **_SHARED,
             **{name: text for name, text in os.environ.items() if name.startswith(_SETTINGS)},

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,16 @@ from typing import Any, Literal
 from headrace.distributed.cluster.cluster_spec import split_address
 from headrace.launch.job import LaunchJob, Resources
 
-__all__ = ["RayError", "RayOptions", "asked_by", "check_fit", "connected", "shown", "sizes"]
+__all__ = [
+    "RayError",
+    "RayOptions",
+    "asked_by",
+    "check_carried",
+    "check_fit",
+    "connected",
+    "shown",
+    "sizes",
+]
 
 Strategy = Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"]
 _PROBE = 5.0
@@ -38,14 +48,15 @@ class RayOptions:
         wait: seconds for resources that the cluster does not have yet, where an autoscaler brings
             them; 0 refuses what does not fit into the nodes that are there.
         log_folder: for a log of each task; of scripts only.
-        servers_run_script: whether tasks of the job ``ps`` run the script or function, too.
+        servers_run_script: whether tasks of the job ``ps`` run the script or function, too. None:
+            a script that deals with its cluster itself, and no other, and no function.
     """
 
     address: str = ""
     strategy: Strategy = "PACK"
     wait: float = 0.0
     log_folder: Path = field(default_factory=lambda: Path("headrace-launch"))
-    servers_run_script: bool = True
+    servers_run_script: bool | None = None
 
 
 @contextlib.contextmanager
@@ -121,6 +132,38 @@ def _probe(address: str) -> None:
         ) from None
 
 
+def check_carried(ray: Any, name: str, function: Callable[[], Any]) -> None:
+    """Refuse a function that cannot be sent to the processes of tasks.
+
+    Raises:
+        RayError: names what it uses and cannot be pickled.
+    """
+    try:
+        ray.cloudpickle.dumps(function)
+    except Exception as error:
+        found = ", ".join(_not_carried(ray, function))
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise RayError(
+            f"{name} cannot be carried to the tasks: {reason}{f' ({found})' if found else ''}. Let "
+            "it make such things itself, in each task."
+        ) from error
+
+
+def _not_carried(ray: Any, function: Callable[[], Any]) -> list[str]:
+    """The names around a function whose values cannot be pickled."""
+    try:
+        used = inspect.getclosurevars(function)
+    except TypeError:  # some other object that can be called
+        return []
+    found = []
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        try:
+            ray.cloudpickle.dumps(value)
+        except Exception:
+            found.append(name)
+    return found
+
+
 def asked_by(resources: Resources) -> dict[str, float]:
     """What a task asks for, by Ray's names; without what is zero."""
     found = {"CPU": resources.cpus, "GPU": resources.gpus, "memory": resources.memory or 0}
@@ -167,7 +210,8 @@ def check_fit(job: LaunchJob, nodes: Sequence[Mapping[str, float]], wait: float)
 
 def sizes(nodes: Sequence[Mapping[str, float]]) -> str:
     each = "; ".join(shown(node) for node in nodes)
+    who = "Its one node has" if len(nodes) == 1 else f"Its {len(nodes)} nodes have"
     return (
-        f"Its {len(nodes)} nodes have: {each}. Ask for less with --cpus, --gpus or --memory, or, "
+        f"{who}: {each}. Ask for less with --cpus, --gpus or --memory, or, "
         "where an autoscaler brings more nodes, give it time with --wait SECONDS."
     )

@@ -193,6 +193,12 @@ class FunctionTask(_Placed):
         os.environ.update(environment)
         importlib.import_module("headrace.settings").reload()
         if function is not None:
-            return function()
+            try:
+                return function()
+            except SystemExit as error:
+                # It would end the process of the actor, which nobody could tell from a kill.
+                if error.code not in (None, 0):
+                    raise RuntimeError(f"It has called sys.exit({error.code!r}).") from None
+                return None
         importlib.import_module("headrace.launch.task").serve()
         return None
