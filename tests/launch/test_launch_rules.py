@@ -163,6 +163,14 @@ def test_without_servers_the_others_go_on_and_all_start_again_together():
     assert (run.rules.is_over, run.rules.exit_status) == (True, 137)
 
 
+def test_what_fails_without_a_worker_that_was_killed_at_the_beginning_is_started_again_with_it():
+    run = Run(workers=2)
+    run.ends("worker/0", -9, after=1.0)
+    run.ends("worker/1", 1, after=1.0)
+    assert "No worker is left: all are started again in 0.5 s." in run.said[0]
+    assert run.waits() == ["worker/0", "worker/1"]
+
+
 def test_a_worker_that_is_lost_shows_in_the_status_of_those_that_went_on():
     run = Run(workers=2)
     run.ends("worker/1", -9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from headrace import logging
@@ -65,7 +66,8 @@ class TogetherHook(SessionRunHook):
 
     The chief waits until all others have made their last step, before it saves. They wait until it
     has saved. So all see the same last checkpoint, and what the script makes of it. Nobody waits
-    longer than a minute for a worker that is lost.
+    longer than a minute for a worker that is lost. Without servers a worker that has ended does not
+    come back into this training, and nobody waits for it.
 
     Args:
         worker: this process, a `ScriptWorker`.
@@ -77,6 +79,7 @@ class TogetherHook(SessionRunHook):
         self._done: list[Any] = []
         self._tell: Any = None
         self._is_saved: Any = None
+        self._is_alone = False
         self.tell_saved: Any = None
 
     def begin(self) -> None:
@@ -91,10 +94,14 @@ class TogetherHook(SessionRunHook):
             self._is_saved, self.tell_saved = saved.is_initialized(), saved.initializer
 
     def end(self, session: Any) -> None:
+        self._is_alone = self._worker.has_ended(0)
+        if self._is_alone:
+            logging.warning("The chief has ended: nobody saves what was trained since it last did.")
+            return
         with contextlib.suppress(OpError):
             session.run(self._tell)
         if self._worker.is_chief:
-            self.wait(session, self._done, "Not all workers have ended their training")
+            self.wait(session, self._are_done, "Not all workers have ended their training")
 
     def follow(self, session: Any) -> None:
         """Wait until the chief has made its last step, however long that takes."""
@@ -107,15 +114,15 @@ class TogetherHook(SessionRunHook):
 
     def wait_for_chief(self, session: Any) -> None:
         """Wait until the chief has saved; who is to leave the cluster leaves the others to it."""
-        if leaves_cluster(session):
+        if self._is_alone or leaves_cluster(session):
             return
-        self.wait(session, [self._is_saved], "The chief has not ended its training")
+        self.wait(session, self._has_saved, "The chief has not ended its training")
 
-    def wait(self, session: Any, flags: list[Any], what: str) -> None:
-        """Wait until all of these are true."""
+    def wait(self, session: Any, is_over: Callable[[Any], bool], what: str) -> None:
+        """Wait until this is true of a session."""
         pause, left = threading.Event().wait, _END_SECONDS
         try:
-            while not all(session.run(flags)):
+            while not is_over(session):
                 left -= _PAUSE
                 if left < 0:
                     logging.warning("%s yet; this worker goes on.", what)
@@ -123,6 +130,13 @@ class TogetherHook(SessionRunHook):
                 pause(_PAUSE)
         except OpError as error:  # the worker with the flags has ended
             logging.info("%s, as far as this worker can tell: %s", what, error.message)
+
+    def _are_done(self, session: Any) -> bool:
+        done = session.run(self._done)
+        return all(d or self._worker.has_ended(i) for i, d in enumerate(done))
+
+    def _has_saved(self, session: Any) -> bool:
+        return bool(session.run(self._is_saved))
 
 
 class FollowHook(SessionRunHook):

@@ -20,6 +20,7 @@ from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
 from headrace.data_parallel.state import state_of
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
+from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.services.server import Server
 from headrace.graph.graph import get_default_graph
 from headrace.graph.proto import ConfigProto
@@ -31,6 +32,8 @@ from headrace.settings import flags
 
 __all__ = ["ScriptWorker"]
 
+#: A task whose machine does not say in so many seconds that nobody is there counts as living.
+_ANSWER_SECONDS = 1.0
 #: The jobs whose tasks run the script.
 _WORKERS = ("chief", "worker")
 
@@ -61,7 +64,7 @@ class ScriptWorker:
         if self._task not in tasks:
             raise ValueError(f"There is no task {index} of job {job!r} in {dict(cluster)}.")
         self.cluster, self.workers = spec, len(tasks)
-        self.worker = tasks.index(self._task)
+        self.worker, self._tasks = tasks.index(self._task), tasks
         self.servers = spec.num_tasks("ps") if "ps" in spec.jobs else 0
         if mode.kind == "all-reduce":
             self.servers = 0
@@ -136,6 +139,16 @@ class ScriptWorker:
         if not own.device_filters and self.servers:
             own.device_filters.extend(["/job:ps", self.device])
         return own
+
+    def has_ended(self, worker: int) -> bool:
+        """Whether another worker has ended, in a cluster without servers.
+
+        Its process is gone for certain: one that is slow, or cannot be reached, has not ended.
+        """
+        if self.has_servers or worker == self.worker:
+            return False
+        address = self.cluster.task_address(*self._tasks[worker])
+        return is_nobody_at(address, _ANSWER_SECONDS)
 
     # -- what stages ask for ------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ Events come in with the time, in seconds; instructions go out.
   `restarts` times in a row. A life of a minute counts from the beginning. A worker of a job with
   servers that fails too often is left out, and so is the evaluator; otherwise all are ended.
 - A program that fails with a status, not by a signal, in the first seconds of its first life would
-  do so again: all are ended. It may be another one's loss, though, if a signal has ended that and
-  workers do not wait for each other.
+  do so again: all are ended. It may be another one's loss, though, if a signal has ended that,
+  unless the mode is ``--sync``.
 - Workers without servers (all-reduce) go on without one that has failed, which cannot come back
   among them. When none is left all are started again.
 - A worker that was started again, and waits for a group of all-reduce whose members have all ended
@@ -354,9 +354,10 @@ class LaunchRules:
         lived, task = now - life.began, life.task
         how = f"{task} has ended: {words_of(status)}"
         would_again = status > 0 and life.starts == 1 and lived < self._timing.early
-        # Workers that wait for each other might wait for what the lost one had been given.
-        is_async = self._job.chosen_mode == "async"
-        if would_again and not (is_async and self._was_killed(task)):
+        # With --sync, others might wait for what the lost one had been given; all-reduce begins
+        # again together.
+        comes_again = self._job.chosen_mode != "sync"
+        if would_again and not (comes_again and self._was_killed(task)):
             life.state = State.FAILED
             text = f"{how}, {lived:.1f} s after its start. It would end so again: all are ended."
             return [Say(text, True), *self._stop(now)]
