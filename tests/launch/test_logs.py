@@ -1,11 +1,16 @@
 """Logs of tasks, and the losses in them."""
 
 import math
+import os
 
 import pytest
 
 from headrace.launch.job import TaskId
 from headrace.launch.logs import TaskLogs, loss_in
+
+needs_full = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="needs the device that is always full, of Linux"
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +34,7 @@ def test_a_loss_that_is_no_number():
 
 
 def test_a_file_for_each_task(tmp_path):
-    logs = TaskLogs(tmp_path / "logs")
+    logs = TaskLogs(tmp_path / "logs", print)
     logs.add(TaskId("worker", 1), ["loss = 2.0", "loss = 1.0"])
     logs.add(TaskId("worker", 1), ["end"])
     logs.close()
@@ -38,16 +43,42 @@ def test_a_file_for_each_task(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_told_once(tmp_path):
-    logs = TaskLogs(tmp_path)
+    said = []
+    logs = TaskLogs(tmp_path, said.append)
     (tmp_path / "ps-0.log").mkdir()
     logs.add(TaskId("ps", 0), ["line"])
-    assert "ps-0.log is not complete: Is a directory" in logs.problem
+    logs.add(TaskId("ps", 0), ["line"])
+    assert said == [f"{tmp_path}/ps-0.log is not complete: Is a directory"]
     logs.close()
+
+
+@needs_full
+def test_a_full_disk_for_what_the_launcher_says(tmp_path):
+    said = []
+    (tmp_path / "launcher.log").symlink_to("/dev/full")
+    logs = TaskLogs(tmp_path, said.append)
+    logs.note("begin")
+    assert said == [f"{tmp_path}/launcher.log is not complete: No space left on device"]
+    logs.close()
+
+
+@needs_full
+@pytest.mark.process
+def test_a_launch_whose_logs_are_on_a_full_disk_says_so(launch, tmp_path):
+    """While it runs, and goes on."""
+    (tmp_path / "headrace-launch").mkdir()
+    (tmp_path / "headrace-launch" / "worker-0.log").symlink_to("/dev/full")
+    status, output, errors = launch("print('end')", "script.py").end()
+    assert status == 0
+    assert "[worker/0] end" in output
+    said = "headrace: headrace-launch/worker-0.log is not complete: No space left on device\n"
+    assert errors.count(said) == 1
+    assert errors.index(said) < errors.index("worker/0 is done")
 
 
 def test_characters_that_are_none(tmp_path):
     """A name of a file that is no text, and what another machine may send."""
-    logs = TaskLogs(tmp_path)
+    logs = TaskLogs(tmp_path, print)
     logs.add(TaskId("ps", 0), ["a\ud800b"])
     logs.note("no file '\udcff.py'")
     logs.close()

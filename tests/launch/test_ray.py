@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -315,6 +318,30 @@ def test_nodes_with_addresses_of_their_own_need_security(cluster, monkeypatch):
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
     with pytest.raises(RayError, match=r"The tasks will be on several machines: .*192\.0\.2\.1"):
         launch(job("1", workers=1), RayOptions())
+
+
+@marked
+def test_a_terminal_that_closes_leaves_ray_the_time_to_end_the_tasks(tmp_path):
+    """It signals the whole process group, and so would have ended Ray before them."""
+    command = [sys.executable, "-m", "headrace", "launch", "--on", "ray", "--workers", "1"]
+    process = subprocess.Popen(
+        [*command, "--cpus", "0.1", str(SCRIPT), "wait", "model", "never"],
+        cwd=tmp_path,
+        env={**os.environ, "RAY_ADDRESS": "local", "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    shown = []
+    for line in process.stdout:
+        shown.append(line)
+        if "step 3" in line:
+            break
+    os.killpg(process.pid, signal.SIGHUP)
+    _, errors = process.communicate(timeout=50)  # Ray's client waits for a minute
+    assert process.returncode == 129, (shown, errors)
+    assert "headrace: SIGHUP: all tasks are asked to end" in errors
 
 
 def lines(folder, task, text):

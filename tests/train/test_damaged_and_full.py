@@ -151,7 +151,7 @@ def test_a_session_that_is_made_again_on_a_full_disk_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     # It begins without a checkpoint; the next ones, which are due, have no room.
     assert "No checkpoint for step 1: " not in done.stderr
-    assert "File too large Training goes on" in done.stderr
+    assert "File too large. Training goes on" in done.stderr
     assert tf.train.load_checkpoint(str(tmp_path)).get_tensor("global_step") == 4
 
 

@@ -69,7 +69,7 @@ class Launcher:
         self._beat = 0.0
         self._placed: dict[TaskId, Host] = {}
         self._processes: set[TaskId] = set()
-        self._logs = TaskLogs(launch.log_folder)
+        self._logs = TaskLogs(launch.log_folder, self._incomplete)
         self._caught: list[int] = []
         self._started_at = time.monotonic()
         self._bell, self._ring = socket.socketpair()
@@ -303,13 +303,15 @@ class Launcher:
             )
         return rows
 
+    def _incomplete(self, problem: str) -> None:
+        """Logs lack something; now, since nobody hears what is said after the end."""
+        self._display.say(problem, is_problem=True)
+
     def _close(self) -> None:
         self._watch.stop()
         for host in self._hosts:
             host.close()
         self._logs.close()
-        if self._logs.problem:
-            self._display.say(self._logs.problem, is_problem=True)
         for end in (self._bell, self._ring):
             end.close()
 

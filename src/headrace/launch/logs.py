@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -21,20 +22,20 @@ class TaskLogs:
 
     Args:
         folder: made if it is not there; files of an earlier launch are replaced.
+        tell: gets why a file could not be written, at the first time; the launch goes on.
 
     Raises:
         OSError: if it cannot be made.
 
     Attributes:
         losses: the last loss that each task has told.
-        problem: why a file could not be written, once that has happened; the launch goes on.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tell: Callable[[str], object]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.losses: dict[TaskId, float] = {}
-        self.problem = ""
+        self._tell, self._has_told = tell, False
         self._files: dict[TaskId, IO[str]] = {}
         self._notes = _opened(folder / "launcher.log")
 
@@ -54,12 +55,19 @@ class TaskLogs:
                 file = self._files[task] = _opened(self.path(task))
             file.write("".join(f"{line}\n" for line in lines))
         except OSError as error:
-            self.problem = f"{self.path(task)} is not complete: {error.strerror or error}"
+            self._failed(self.path(task), error)
 
     def note(self, text: str) -> None:
         """Keep what the launcher itself says, in ``launcher.log``."""
-        with contextlib.suppress(OSError):
+        try:
             self._notes.write(f"{text}\n")
+        except OSError as error:
+            self._failed(self.folder / "launcher.log", error)
+
+    def _failed(self, path: Path, error: OSError) -> None:
+        if not self._has_told:
+            self._has_told = True
+            self._tell(f"{path} is not complete: {error.strerror or error}")
 
     def close(self) -> None:
         """Close all files."""

@@ -191,7 +191,7 @@ class _Driver:
         check_fit(self._job, self._node_resources, self._options.wait)
         with contextlib.ExitStack() as stack:
             if self._function is None:
-                self._logs = TaskLogs(self._options.log_folder)
+                self._logs = TaskLogs(self._options.log_folder, self._incomplete)
                 stack.callback(self._logs.close)
             stack.enter_context(self._signals())
             stack.enter_context(self._display)
@@ -360,6 +360,9 @@ class _Driver:
     def _write(self, task: TaskId, lines: list[str]) -> None:
         if self._logs is not None:
             self._logs.add(task, lines)
+
+    def _incomplete(self, problem: str) -> None:
+        self._display.say(problem, is_problem=True)
 
     def _ended(self, task: TaskId, status: int) -> None:
         self._runners[task].has_process = False

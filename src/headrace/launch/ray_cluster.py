@@ -7,6 +7,8 @@ import importlib
 import inspect
 import os
 import socket
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,9 @@ Strategy = Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"]
 _PROBE = 5.0
 #: For tensors of Ray, of which we have none; by default it is a third of the memory.
 _OBJECT_STORE = 100 << 20
+
+#: Whether what this thread forks gets a session.
+_apart = threading.local()
 
 
 class RayError(Exception):
@@ -90,11 +95,37 @@ def connected(options: RayOptions, log_to_driver: bool) -> Iterator[Any]:
     except (ConnectionError, ValueError) as error:
         if address not in ("", "local"):
             raise RayError(f"No Ray cluster at {address!r}: {error}") from None
-        ray.init("local", include_dashboard=False, object_store_memory=_OBJECT_STORE, **common)
+        common["object_store_memory"] = _OBJECT_STORE
+        with _sessions_of_their_own():
+            ray.init("local", include_dashboard=False, **common)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _sessions_of_their_own() -> Iterator[None]:
+    """Ray's processes that this thread starts within are out of reach of the terminal.
+
+    A terminal that closes, and `timeout`, signal a whole process group. Ray would be gone before
+    the tasks have been asked to end, and its client waits for it for a minute.
+    """
+    _apart.is_wanted = True
+    try:
+        yield
+    finally:
+        _apart.is_wanted = False
+
+
+def _leave_session() -> None:
+    if getattr(_apart, "is_wanted", False):
+        os.setsid()
+
+
+if sys.platform == "linux":
+    # Where the system does not end them with this process, Ray does so by the process group.
+    os.register_at_fork(after_in_child=_leave_session)
 
 
 def _note() -> str:

@@ -224,10 +224,10 @@ class CheckpointSaverHook(SessionRunHook):
         except (*_STORAGE_ERRORS, *self._lost_holds) as error:
             self._lacks_last = True
             logging.error(
-                "No checkpoint for step %d: %s Training goes on; what it has learned since the "
+                "No checkpoint for step %d: %s. Training goes on; what it has learned since the "
                 "last checkpoint is lost if it ends now.",
                 step,
-                error.message,
+                error.message.rstrip("."),
             )
             return False
         self._lacks_last = False
