@@ -195,3 +195,7 @@ def test_a_step_trains(tmp_path):
     assert [run.returncode for run in runs] == [0, 0, 0], outputs
     assert "[worker/1] end" in outputs[2]
     assert "headrace: ps/0 is done" in outputs[0]
+    for name in ("ps-0", "worker-0", "worker-1"):  # one file would be overwritten by each
+        notes = (tmp_path / "headrace-launch" / f"launcher-{name}.log").read_text()
+        assert f"{name.replace('-', '/')} is done\n" in notes
+        assert "\0" not in notes

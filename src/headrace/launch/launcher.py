@@ -69,7 +69,11 @@ class Launcher:
         self._beat = 0.0
         self._placed: dict[TaskId, Host] = {}
         self._processes: set[TaskId] = set()
-        self._logs = TaskLogs(launch.log_folder, self._incomplete)
+        # Those of a step of Slurm have one folder, and a launcher for each task.
+        parts = [f"{task.job}-{task.index}" for task in launch.tasks or ()]
+        self._logs = TaskLogs(
+            launch.log_folder, self._incomplete, "-".join(["launcher", *parts]) + ".log"
+        )
         self._caught: list[int] = []
         self._started_at = time.monotonic()
         self._bell, self._ring = socket.socketpair()

@@ -23,6 +23,7 @@ class TaskLogs:
     Args:
         folder: made if it is not there; files of an earlier launch are replaced.
         tell: gets why a file could not be written, at the first time; the launch goes on.
+        notes: the file for what the launcher itself says; others may have one in the same folder.
 
     Raises:
         OSError: if it cannot be made.
@@ -31,13 +32,16 @@ class TaskLogs:
         losses: the last loss that each task has told.
     """
 
-    def __init__(self, folder: Path, tell: Callable[[str], object]) -> None:
+    def __init__(
+        self, folder: Path, tell: Callable[[str], object], notes: str = "launcher.log"
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.losses: dict[TaskId, float] = {}
         self._tell, self._has_told = tell, False
         self._files: dict[TaskId, IO[str]] = {}
-        self._notes = _opened(folder / "launcher.log")
+        self._notes_path = folder / notes
+        self._notes = _opened(self._notes_path)
 
     def path(self, task: TaskId) -> Path:
         """The file of a task."""
@@ -58,11 +62,11 @@ class TaskLogs:
             self._failed(self.path(task), error)
 
     def note(self, text: str) -> None:
-        """Keep what the launcher itself says, in ``launcher.log``."""
+        """Keep what the launcher itself says."""
         try:
             self._notes.write(f"{text}\n")
         except OSError as error:
-            self._failed(self.folder / "launcher.log", error)
+            self._failed(self._notes_path, error)
 
     def _failed(self, path: Path, error: OSError) -> None:
         if not self._has_told:
