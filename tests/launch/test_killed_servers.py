@@ -21,7 +21,7 @@ train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
 xs = np.ones((8, 1), np.float32)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
-    for i in range(1500):
+    for i in range(600):
         sess.run(train, {x: xs, y: 3 * xs})
         if i == 100:
             print("trains", flush=True)
@@ -40,7 +40,11 @@ def _first_server(run):
     return min(p for p in ours if p != run.process.pid and _parent(p) == starter)
 
 
-@pytest.mark.parametrize("own", [(), ("--standby",)], ids=["alone", "with standby"])
+@pytest.mark.parametrize(
+    "own",
+    [(), ("--standby",), ("--sync",), ("--sync", "--standby")],
+    ids=["alone", "with standby", "synchronous", "synchronous with standby"],
+)
 def test_workers_that_fail_by_the_loss_of_a_server_are_started_again(launch, own):
     run = launch(SCRIPT, "--ps", "2", "--workers", "2", *own, "script.py")
     eventually(lambda: "trains" in run.log("worker/0"))

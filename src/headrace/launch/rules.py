@@ -354,10 +354,7 @@ class LaunchRules:
         lived, task = now - life.began, life.task
         how = f"{task} has ended: {words_of(status)}"
         would_again = status > 0 and life.starts == 1 and lived < self._timing.early
-        # With --sync, others might wait for what the lost one had been given; all-reduce begins
-        # again together.
-        comes_again = self._job.chosen_mode != "sync"
-        if would_again and not (comes_again and self._was_killed(task)):
+        if would_again and not self._was_killed(task):
             life.state = State.FAILED
             text = f"{how}, {lived:.1f} s after its start. It would end so again: all are ended."
             return [Say(text, True), *self._stop(now)]

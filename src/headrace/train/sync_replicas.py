@@ -268,15 +268,25 @@ class SyncReplicasOptimizer(WrappedOptimizer):
     def _make_init_ops(self) -> None:
         graph = get_default_graph()
         step = self._read_global_step()
+        begun_anew: list[Tensor] = []
         told: list[Any] = []
         for accumulator, variable in self._accumulators:
             with graph.colocate_with(variable, ignore_existing=True):
+                is_new = raw.AccumulatorIsNew(accumulator.accumulator_ref)
+                begun_anew.append(raw.Cast(is_new, DstT=dtypes.int64))
+        # First of all: once accumulators are told of the step, the next leader would not see it.
+        lose = self._request("LOSE", raw.AddN(begun_anew))
+        for accumulator, variable in self._accumulators:
+            with (
+                graph.colocate_with(variable, ignore_existing=True),
+                graph.control_dependencies([lose]),
+            ):
                 told.append(accumulator.set_global_step(step, name="SetGlobalStep"))
         with graph.control_dependencies(told):
             set_step = self._request("SET_STEP", step)
         self.steps_init_op = basic.group(set_step.op)
         self.chief_init_op = basic.group(self.local_step_init_op, self.steps_init_op)
-        for name in ("BEGIN", "JOINED", "LACKS", "LEAD", "LEAVE", "STARTED", "STAY"):
+        for name in ("BEGIN", "JOINED", "LACKS", "LEAD", "LEAVE", "RESIGN", "STARTED", "STAY"):
             self.requests[name] = self._request(name)
         self.requests["STAY_CHIEF"] = self._request("STAY", 1)
 

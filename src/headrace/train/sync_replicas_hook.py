@@ -167,6 +167,17 @@ class _Part:
                         return
         except (OpError, RuntimeError) as error:
             self._fail(error)
+        finally:
+            self._resign()
+
+    def _resign(self) -> None:
+        """Keep nobody waiting who may be told of the end of this replica before this thread was."""
+        if self._session._closed:
+            return
+        try:
+            self._session.run(self._optimizer.requests["RESIGN"])
+        except (OpError, RuntimeError) as error:
+            logging.debug("SyncReplicasOptimizer could not resign: %s", error)
 
     def _lead_once(self) -> None:
         optimizer, run = self._optimizer, self._session.run

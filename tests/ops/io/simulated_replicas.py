@@ -21,6 +21,7 @@ class Gradients:
     def __init__(self) -> None:
         self.count = 0
         self.step = 0
+        self.is_new = True
 
     def apply(self, local_step: int) -> None:
         """Add a gradient."""
@@ -56,6 +57,8 @@ class Worker:
             return None
         if self.state == "leaving" and self.world.rules.busy is self:
             return None
+        if self.state == "joined" and not self.world.rules.has_started:
+            return None
         return {
             "out": self.join,
             "joined": self.read_step,
@@ -70,7 +73,7 @@ class Worker:
         self.state = "joined"
 
     def read_step(self) -> None:
-        """The local step is the global step."""
+        """Once a leader has set the step (STARTED), the local step is the global step."""
         self.local_step = self.world.global_step
         self.state = "computing"
 
@@ -98,6 +101,20 @@ class Worker:
         self.world.rules.leave(self)
         self.state = "gone"
 
+    def lose_server(self) -> None:
+        """A server that it needs for what it is doing is lost; what waits elsewhere goes on."""
+        is_leading = self.world.rules.busy is self or self.leads_on
+        if self.state == "leaving":
+            if is_leading:
+                self.world.rules.resign(self)
+        elif is_leading or self.applied:
+            self.leave()
+
+    @property
+    def leads_on(self) -> bool:
+        """Whether it waits for gradients to apply."""
+        return self.state not in ("out", "gone") and self.leading == self._wait
+
     # What its other thread does, as far as it has come: the next move, or None while it must wait.
 
     def lead_move(self) -> Move | None:
@@ -113,13 +130,24 @@ class Worker:
 
     def _learn_step(self) -> None:
         self.world.rules.begin_to_lead(self)
-        self._set_steps(0, self.world.global_step)
+        step = self.world.global_step
+        self.leading = lambda: lambda: self._see_lost(step)
+
+    def _see_lost(self, step: int) -> None:
+        lost = sum(g.is_new for g in self.world.gradients)
+
+        def tell() -> None:
+            self.world.rules.lose(lost)
+            self._set_steps(0, step)
+
+        self.leading = lambda: tell
 
     def _set_steps(self, index: int, step: int) -> None:
         world = self.world
 
         def set_one() -> None:
             world.gradients[index].step = step
+            world.gradients[index].is_new = False
             self._set_steps(index + 1, step)
 
         def set_own() -> None:
@@ -233,13 +261,24 @@ class World:
         moves = self.moves()
         return self.random.choice(moves) if moves else None
 
-    def run(self, kill: float = 0.0, join: float = 0.0, most: int = 10**6) -> None:
+    def lose_server(self) -> None:
+        """One accumulator is begun anew, as its server."""
+        self.gradients[self.random.randrange(len(self.gradients))] = Gradients()
+        for worker in self.workers:
+            worker.lose_server()
+
+    def run(
+        self, kill: float = 0.0, join: float = 0.0, lose: float = 0.0, most: int = 10**6
+    ) -> None:
         """Make moves until all replicas have ended.
 
         Args:
-            kill: how likely a replica dies before a move; ``join``: that a new one comes.
+            kill: how likely a replica dies before a move; ``join``: that a new one comes;
+                ``lose``: that a server with an accumulator is lost.
         """
         for _ in range(most):
+            if self.random.random() < lose:
+                self.lose_server()
             if self.random.random() < join:
                 self.add(self.random.choice((0, 1, 2)), self.random.randrange(1, 6))
             if self.random.random() < kill:

@@ -103,3 +103,42 @@ def test_who_waits_elsewhere_learns_that_gradients_lack_its_own() -> None:
         for request in ("LACKS", "ARRIVE", "LACKS", "ARRIVE", "LACKS", "WAIT", "LACKS"):
             found.append(int(sess.run(ask(handle, request))))
     assert found == [0, 1, 1, 1, 0, 2, 0]
+
+
+def test_who_fails_to_lead_can_leave() -> None:
+    """A server was lost after the turn to lead had come; the replica has not begun to wait."""
+    handle = barrier()
+    stay, joined, lead, resign, leave = (
+        ask(handle, n, 1) for n in ("STAY", "JOINED", "LEAD", "RESIGN", "LEAVE")
+    )
+    with tf.Session() as sess:
+        staying = threading.Thread(target=sess.run, args=(stay,))
+        staying.start()
+        sess.run([joined])
+        sess.run(lead)
+        leaving = threading.Thread(target=sess.run, args=(leave,))
+        leaving.start()
+        sess.run(resign)
+        for thread in (leaving, staying):
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+def test_a_barrier_is_told_of_accumulators_that_were_begun_anew() -> None:
+    handle = barrier(2, 2)
+    found = []
+    with tf.Session() as sess:
+        for request in ("LOSE", "SET_STEP", "ARRIVE", "LOSE"):
+            sess.run(ask(handle, request, 1))
+            found.append(int(sess.run(ask(handle, "LACKS"))))
+    assert found == [0, 0, 1, 0]
+
+
+def test_an_accumulator_knows_whether_it_was_begun_anew() -> None:
+    accumulator = tf.ConditionalAccumulator(tf.float32, [])
+    is_new = raw.AccumulatorIsNew(accumulator.accumulator_ref)
+    with tf.Session() as sess:
+        sess.run(accumulator.apply_grad(1.0))
+        assert sess.run(is_new)
+        sess.run(accumulator.set_global_step(0))
+        assert not sess.run(is_new)

@@ -38,6 +38,16 @@ def test_no_schedule_with_deaths_and_late_ones_stops(block: int) -> None:
         world.run(kill=0.01, join=0.01)
 
 
+@pytest.mark.parametrize("block", range(20))
+def test_no_schedule_with_lost_servers_stops(block: int) -> None:
+    """What an accumulator has lost is computed again, also by who waits for a token elsewhere."""
+    for seed in range(block * 100, block * 100 + 100):
+        needed, total, tokens = shape_of(seed)
+        rng = random.Random(seed)
+        world = World(seed, needed, total, [rng.randrange(1, 9) for _ in range(total)], tokens)
+        world.run(kill=0.005, join=0.02, lose=0.02)
+
+
 def test_memory_is_bounded() -> None:
     """However many steps: tokens do not pile up, and neither do arrivals."""
     world = World(3, 4, 6, [300] * 6, 4)
@@ -161,3 +171,27 @@ def test_a_leader_that_dies_before_the_first_tokens_leaves_them_to_the_next() ->
     assert rules.tokens_to_begin() == -1
     rules.leave(0)
     assert rules.tokens_to_begin() == -1
+
+
+def test_a_step_of_which_an_accumulator_has_lost_gradients_is_made_again() -> None:
+    rules = barrier(2, 2, 2)
+    rules.lose(3)  # at the beginning all are new
+    rules.set_step(0)
+    assert rules.tokens_to_begin() == -1
+    rules.begin_to_wait(0)
+    assert rules.arrive(1, 0)
+    rules.lose(0)
+    assert (rules.arrived, rules.tokens_to_begin()) == (1, 0)
+    rules.lose(1)
+    assert (rules.arrived, rules.tokens_to_begin()) == (0, 4)
+    assert [rules.arrive(key, 0) for key in (0, 1, 0, 1)] == [False, False, True, True]
+    assert rules.is_ready(0)
+
+
+def test_a_leader_that_resigns_keeps_nobody_waiting() -> None:
+    rules = barrier(2, 2, 2)
+    rules.begin_to_lead(0)
+    rules.resign(1)
+    assert rules.busy == 0
+    rules.resign(0)
+    assert (rules.busy, rules.tokens_to_begin()) == (None, 4 - 2)

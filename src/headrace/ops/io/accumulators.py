@@ -14,6 +14,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core.registry import NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
 from headrace.ops.io.accumulators_kernels import (
     Accumulator,
     AccumulatorSpec,
@@ -86,6 +87,10 @@ def _count(context: Any, handle: Any) -> Any:
     return np.int32(_accumulator(context, handle).count())
 
 
+def _is_new(context: Any, handle: Any) -> Any:
+    return np.bool_(_accumulator(context, handle).is_new)
+
+
 def _set_step(context: Any, handle: Any, new_global_step: Any) -> Any:
     _accumulator(context, handle).set_global_step(int(new_global_step))
     return ()
@@ -124,8 +129,16 @@ def _sparse_shape(op: Operation) -> list[Dims]:
     )
 
 
-def _define(signature: str, attrs: str, shape: Any, host: Any) -> None:
-    define_op(signature, attrs=attrs, shape=shape, host=host, effects=BLOCKS, gradient=_NO_GRADIENT)
+def _define(signature: str, attrs: str, shape: Any, host: Any, only_here: str = "") -> None:
+    define_op(
+        signature,
+        attrs=attrs,
+        shape=shape,
+        host=host,
+        effects=BLOCKS,
+        gradient=_NO_GRADIENT,
+        traits=Traits(only_here=only_here),
+    )
 
 
 _define(
@@ -154,6 +167,13 @@ for _prefix in ("Resource", ""):
         lambda op: [],
         _set_step,
     )
+_define(
+    "AccumulatorIsNew(handle: resource) -> is_new: bool",
+    "",
+    lambda op: [()],
+    _is_new,
+    only_here="TensorFlow's replicas know nothing of lost servers",
+)
 _define(
     "SparseAccumulatorApplyGradient(handle: resource, local_step: int64, gradient_indices: int64,"
     " gradient_values: dtype, gradient_shape: int64)",

@@ -39,6 +39,10 @@ class Accumulator(HostResource):
     """Adds gradients that are not stale, and hands out what they come to.
 
     Those who take wait in a line; each gets what has been added since the one before.
+
+    Attributes:
+        is_new: whether nobody has said yet from which global step it goes on. It knows by this
+            that its server was started again, and what it had is lost.
     """
 
     def __init__(self, spec: AccumulatorSpec, name: str) -> None:
@@ -47,6 +51,7 @@ class Accumulator(HostResource):
         self._changed = threading.Condition()
         self._line: deque[object] = deque()
         self._is_gone = False
+        self.is_new = True
         self._count = 0
         self._global_step = 0
 
@@ -77,7 +82,7 @@ class Accumulator(HostResource):
                     self._global_step,
                     step,
                 )
-            self._global_step = step
+            self._global_step, self.is_new = step, False
 
     def apply(self, local_step: int, parts: Sequence[Any]) -> None:
         """Add a gradient, unless it was computed before the global step: then it is dropped.

@@ -41,7 +41,6 @@ class ReplicaBarrier(WaitingResource):
     def _begin(self, spec: ReplicaNumbers) -> None:
         self.spec = spec
         self.rules = BarrierRules(*spec)
-        self._has_started = False
 
     def agree(self, spec: ReplicaNumbers) -> None:
         """Take other numbers of replicas if nobody uses the old ones.
@@ -94,7 +93,7 @@ class ReplicaBarrier(WaitingResource):
         counts. All accumulators have been told once the first SET_STEP is here.
         """
         with self._changed:
-            self._wait(lambda: self._has_started, step)
+            self._wait(lambda: self.rules.has_started, step)
             return self.rules.step
 
     def leave(self, key: Hashable, value: int, name: str, step: Any) -> int:
@@ -114,6 +113,13 @@ class ReplicaBarrier(WaitingResource):
         """Whether gradients that have come wait for those of other replicas."""
         with self._changed:
             return int(self.rules.lacks)
+
+    def resign(self, key: Hashable, value: int, name: str, step: Any) -> int:
+        """Lead no more, at whatever point this replica has come to."""
+        with self._changed:
+            self.rules.resign(key)
+            self._changed.notify_all()
+        return 0
 
     def lead(self, key: Hashable, value: int, name: str, step: Any) -> int:
         """Wait until this replica leads."""
@@ -157,8 +163,13 @@ class ReplicaBarrier(WaitingResource):
         """Training goes on from the step ``value``."""
         with self._changed:
             self.rules.set_step(value)
-            self._has_started = True
             self._changed.notify_all()
+        return value
+
+    def lose(self, key: Hashable, value: int, name: str, step: Any) -> int:
+        """``value`` accumulators were begun anew, and have lost what had come."""
+        with self._changed:
+            self.rules.lose(value)
         return value
 
     def arrive(self, key: Hashable, value: int, name: str, step: Any) -> int:
@@ -176,7 +187,9 @@ _REQUESTS = {
     "LACKS": ReplicaBarrier.lacks,
     "LEAD": ReplicaBarrier.lead,
     "LEAVE": ReplicaBarrier.leave,
+    "LOSE": ReplicaBarrier.lose,
     "RELEASE": ReplicaBarrier.release,
+    "RESIGN": ReplicaBarrier.resign,
     "SET_STEP": ReplicaBarrier.set_step,
     "STARTED": ReplicaBarrier.started,
     "STAY": ReplicaBarrier.stay,

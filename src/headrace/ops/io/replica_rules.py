@@ -46,6 +46,7 @@ class BarrierRules:
             has been there longest; none before the first chief has come.
         busy: the replica that begins to lead or applies gradients, until it waits for more: by then
             it has given out all tokens. No other begins before.
+        has_started: whether a leader has said from which step training goes on.
     """
 
     def __init__(self, needed: int, total: int) -> None:
@@ -53,6 +54,7 @@ class BarrierRules:
         self.total = total
         self.members: dict[Hashable, LiveReplica] = {}
         self.step = 0
+        self.has_started = False
         self.needs = needed
         self.leader: Hashable | None = None
         self.busy: Hashable | None = None
@@ -110,8 +112,7 @@ class BarrierRules:
         if self.members.pop(key, None) is None:
             return
         self._on_their_way.discard(key)
-        if self.busy == key:
-            self.busy, self._owes_tokens = None, True
+        self.resign(key)
         self._supply -= 1
         self.needs = max(1, min(self.needs, self._needs_of_live(), self._supply))
         self._elect()
@@ -133,6 +134,11 @@ class BarrierRules:
     def begin_to_lead(self, key: Hashable) -> None:
         """``key`` leads from now on."""
         self.busy = key
+
+    def resign(self, key: Hashable) -> None:
+        """``key`` leads no more, wherever it was: the next leader gives out the tokens."""
+        if self.busy == key:
+            self.busy, self._owes_tokens = None, True
 
     def tokens_to_begin(self) -> int:
         """How many tokens a new leader has to give out, its step set; -1: as the user says.
@@ -162,10 +168,22 @@ class BarrierRules:
         of each replica does not count either. All get new tokens, for that one, too.
         """
         if step < self.step:
-            self._arrived = 0
-            self._on_their_way = set(self.members)
-            self._owes_tokens = True
-        self.step = step
+            self._void()
+        self.step, self.has_started = step, True
+
+    def lose(self, begun_anew: int) -> None:
+        """So many accumulators are new, since their servers were lost: told before `set_step`.
+
+        What they had of the step under way will never be enough: all replicas make it again.
+        """
+        if begun_anew and self.has_started:
+            self._void()
+
+    def _void(self) -> None:
+        """Begin the step again."""
+        self._arrived = 0
+        self._on_their_way = set(self.members)
+        self._owes_tokens = True
 
     def arrive(self, key: Hashable, local_step: int) -> bool:
         """``key`` has added its gradients to all accumulators; whether they count."""
