@@ -37,6 +37,12 @@ class RawOps:
         shape: _Shape,
         name: str | None = None,
     ) -> Tensor: ...
+    def AccumulatorIsNew(
+        self,
+        handle: _Any,
+        *,
+        name: str | None = None,
+    ) -> Tensor: ...
     def AccumulatorNumAccumulated(
         self,
         handle: _Any,
