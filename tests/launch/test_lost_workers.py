@@ -1,4 +1,4 @@
-"""A plain script without servers loses a worker in one of several trainings of an Estimator."""
+"""A plain script loses a worker in one of several trainings of an Estimator."""
 
 import re
 
@@ -62,3 +62,60 @@ def test_without_its_chief_a_script_begins_again_from_the_last_checkpoint(launch
     first, second = run.log("worker/1").split("--- start 2 ---")
     assert "The chief has ended: nobody saves what was trained since it last did." in first
     assert re.findall(r"evaluated (\d+) ", second) == ["40", "60", "80"]
+
+
+@pytest.mark.parametrize("victim", [0, 1], ids=["chief", "other"])
+@pytest.mark.parametrize("mode", [(), ("--sync",)], ids=["async", "sync"])
+def test_who_was_started_again_leaves_out_what_the_others_have_trained(launch, mode, victim):
+    text = SCRIPT.replace("VICTIM", str(victim))
+    run = launch(text, "--ps", "1", "--workers", "2", *mode, "script.py")
+    status, output, errors = run.end()
+    assert status == 0, output + errors
+    first, second = run.log(f"worker/{victim}").split("--- start 2 ---")
+    assert "evaluated 2" in first
+    assert "Skipping training since other workers have made it." in second
+    for log in (second, run.log(f"worker/{1 - victim}")):
+        step, loss = re.findall(r"evaluated (\d+) (\S+)", log)[-1]
+        # Another worker may make its last step before it sees that the training is over.
+        assert 60 <= int(step) <= 65
+        assert float(loss) < 1e-3
+
+
+EXPORT = """
+import os
+import numpy as np
+import tensorflow as tf
+
+x = np.float32([[1.0], [2.0]])
+
+def model(features, labels, mode):
+    y = tf.layers.dense(features["x"], 1)
+    loss = None if labels is None else tf.losses.mean_squared_error(labels, y)
+    train = None
+    if mode == "train":
+        step = tf.train.get_global_step()
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+    return tf.estimator.EstimatorSpec(mode, predictions=y, loss=loss, train_op=train)
+
+def receiver():
+    x = tf.placeholder(tf.float32, [None, 1])
+    return tf.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
+
+estimator = tf.estimator.Estimator(model, "model")
+def data():
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, 2.0 * x)).repeat().batch(2)
+
+estimator.train(data, steps=5)
+for k in range(2):
+    path = tf.compat.as_str(estimator.export_savedmodel("exports", receiver))
+    print("exported", k, path, os.path.exists(path + "/saved_model.pb"))
+"""
+
+
+@pytest.mark.parametrize("mode", [("--ps", "1"), ("--all-reduce",)], ids=["async", "all-reduce"])
+def test_all_workers_find_the_model_that_the_chief_has_exported(launch, mode):
+    status, output, errors = launch(EXPORT, "--workers", "2", *mode, "script.py").end()
+    assert status == 0, output + errors
+    found = sorted(re.findall(r"exported (\d) (\S+) True", output))
+    assert [k for k, _ in found] == ["0", "0", "1", "1"]
+    assert len(set(found)) == 2

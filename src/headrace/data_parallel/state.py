@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
 
-__all__ = ["GradientCall", "GraphState", "SharedUpdate", "state_of"]
+__all__ = ["GradientCall", "GraphState", "SharedUpdate", "name_graph", "state_of"]
 
 
 @dataclass(eq=False)
@@ -96,3 +96,9 @@ def state_of(graph: Graph) -> GraphState:
         state = _states[graph] = GraphState(f"graph_{number}" if number else graph._container)
         graph._container = state.container
     return state
+
+
+def name_graph(graph: Graph, container: str) -> None:
+    """Give a new graph a container that does not depend on how many there were before."""
+    _states[graph] = GraphState(container)
+    graph._container = container

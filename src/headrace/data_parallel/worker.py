@@ -14,11 +14,12 @@ from weakref import WeakSet
 from headrace import logging
 from headrace.data.dataset import Dataset
 from headrace.data_parallel import gradients, losses, notices, updates
+from headrace.data_parallel.board import Board
 from headrace.data_parallel.hooks import FollowHook, PartHook, SavedHook, TogetherHook
 from headrace.data_parallel.inputs import shard
 from headrace.data_parallel.mode import ParallelMode
 from headrace.data_parallel.placement import ScriptPlacement
-from headrace.data_parallel.state import state_of
+from headrace.data_parallel.state import name_graph, state_of
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.services.server import Server
@@ -83,6 +84,7 @@ class ScriptWorker:
         #: The same number in all workers.
         self.seed = zlib.crc32(repr(spec.as_dict()).encode())
         self._server: Server | None = None
+        self._board: Board | None = None
         self._folders = 0
         self._sessions: Counter[str] = Counter()
         self._cleared: list[str] = []
@@ -236,6 +238,26 @@ class ScriptWorker:
         path = os.path.join(tempfile.gettempdir(), f"headrace-{self.seed:08x}-{self._folders}")
         os.makedirs(path, 0o700, exist_ok=True)
         return path
+
+    def tell(self, what: str, value: str) -> None:
+        """Tell all workers a value by a name."""
+        self.board().tell(what, value)
+
+    def hear(self, what: str, seconds: float = 0.0) -> str | None:
+        """What a worker has told by a name; None if nothing is told for so many seconds."""
+        return self.board().hear(what, seconds, lambda: not self.has_ended(0))
+
+    def name_graph(self, graph: Any, name: str) -> None:
+        """Have a new graph share its variables with that of the same name in other workers."""
+        name_graph(graph, name)
+
+    def board(self) -> Board:
+        """What workers tell each other."""
+        if self._board is None:
+            # The other workers may have ended.
+            config = ConfigProto(device_filters=[self.shared_device, self.device])
+            self._board = Board(self.server().target, config, self.shared_device)
+        return self._board
 
     def make_way(self, waits: Callable[[], bool]) -> None:
         """Leave the updates of those that are behind, and lack the gradients of this worker.

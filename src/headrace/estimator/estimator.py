@@ -20,7 +20,7 @@ from headrace.estimator.arguments import (
     with_directory,
 )
 from headrace.estimator.callables import argument_names, described
-from headrace.estimator.checkpoints import global_step_of, required_checkpoint
+from headrace.estimator.checkpoints import required_checkpoint
 from headrace.estimator.endless import EndlessInputHook, warn_if_endless
 from headrace.estimator.export.saving import add_meta_graph, export
 from headrace.estimator.input_results import Inputs, inputs_of
@@ -28,6 +28,7 @@ from headrace.estimator.loops import evaluate_spec, predict_spec, train_spec
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.placement import TaskType
 from headrace.estimator.run_config import RunConfig
+from headrace.estimator.shared_trainings import SharedTraining
 from headrace.estimator.spec import EstimatorSpec
 from headrace.estimator.warm_start import warm_start_settings
 from headrace.files.paths import as_path
@@ -36,7 +37,6 @@ from headrace.graph.graph import Graph, get_default_graph
 from headrace.ops.embeddings.read_only import read_only
 from headrace.ops.state import share
 from headrace.ops.state.scopes_api import device, set_random_seed
-from headrace.train.basic_session_run_hooks import StopAtStepHook
 from headrace.train.checkpoint_state import latest_checkpoint
 from headrace.train.checkpoint_utils import list_variables, load_variable
 from headrace.train.evaluation import StopAfterNEvalsHook
@@ -202,13 +202,15 @@ class Estimator:
             raise ValueError("Can not provide both steps and max_steps.")
         check_positive("steps", steps)
         check_positive("max_steps", max_steps)
-        if max_steps is not None and max_steps <= global_step_of(self.model_dir):
-            logging.info("Skipping training since max_steps has already saved.")
+        training = SharedTraining()
+        if training.is_over(max_steps, self.model_dir):
             return self
         all_hooks = checked_hooks(hooks)
         if steps is not None or max_steps is not None:
-            all_hooks.append(StopAtStepHook(steps, max_steps))
-        loss = self._train_model(input_fn, all_hooks, checked_listeners(saving_listeners))
+            all_hooks.append(training.stop_hook(steps, max_steps))
+        listeners = checked_listeners(saving_listeners)
+        loss = self._train_model(input_fn, all_hooks, listeners, training)
+        training.end()
         logging.info("Loss for final step: %s.", loss)
         return self
 
@@ -217,11 +219,13 @@ class Estimator:
         input_fn: Callable[..., Any],
         hooks: list[SessionRunHook],
         listeners: list[CheckpointSaverListener],
+        training: SharedTraining,
     ) -> Any:
         strategy = replicas.strategy_of(self._config, ModeKeys.TRAIN)
         config = replicas.config_for(self._config, strategy)
         place = self._device_fn if strategy is None else self._config.device_fn
         with Graph().as_default() as graph, graph.device(place), _scope(strategy):
+            training.begin(graph)
             inputs, spec = self._build(input_fn, ModeKeys.TRAIN)
             self._warm_start(None)
             with inputs.named():

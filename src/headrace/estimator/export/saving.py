@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +44,10 @@ _MODES = {
     ),
 }
 _ATTEMPTS = 10
+#: So long a worker waits for what the chief writes, seconds.
+_LONGEST = 60.0
+#: Of the exports of this program.
+_numbers = itertools.count(1)
 
 
 def export(
@@ -57,7 +62,7 @@ def export(
 ) -> str:
     """Write a SavedModel with a graph for each mode; the path of its folder.
 
-    Of workers that run one script the chief writes; others give the latest folder that they see.
+    Of workers that run one script the chief writes; others wait until it has, a minute at most.
 
     The folder gets its name when all is written: whoever watches ``base`` sees whole models only.
 
@@ -75,9 +80,10 @@ def export(
             f"No valid modes for exporting found. Got {list(receiver_fns)}; modes are "
             f"{list(_MODES)} (tf.estimator.ModeKeys)."
         )
+    number = next(_numbers)
     if not share.writes():
         logging.info("The model in %s is written by the chief alone.", base)
-        return _latest(as_path(base))
+        return _told(number) or _latest(as_path(base))
     folder = _new_folder(as_path(base), clock, pause)
     parent, name = os.path.split(folder)
     unfinished = os.path.join(parent, f"temp-{name}")
@@ -91,7 +97,16 @@ def export(
         system.make_directories(os.path.dirname(target))
         system.copy(as_path(source), target, overwrite=False)
     system.rename(unfinished, folder, overwrite=False)
+    own = share.current()
+    if own is not None:
+        own.tell(f"export_{number}", folder)
     return folder
+
+
+def _told(number: int) -> str | None:
+    """Where the chief has written the model, if it says so within a minute."""
+    own = share.current()
+    return None if own is None else own.hear(f"export_{number}", _LONGEST)
 
 
 def _latest(base: str) -> str:

@@ -92,6 +92,15 @@ class WorkerShare(Protocol):
     def common_folder(self) -> str:
         """A new folder for temporary files that all workers of this machine have."""
 
+    def tell(self, what: str, value: str) -> None:
+        """Tell all workers a value by a name, also those that are started again."""
+
+    def hear(self, what: str, seconds: float = 0.0) -> str | None:
+        """What a worker has told by a name; None if nothing is told for so many seconds."""
+
+    def name_graph(self, graph: Any, name: str) -> None:
+        """Have a new graph share its variables with that of the same name in other workers."""
+
     def make_way(self, waits: Callable[[], bool]) -> None:
         """Leave updates if others lack this worker's gradients; ``waits``: it waits for others."""
 
