@@ -10,7 +10,7 @@ from launches import CLUSTER, PATIENCE
 
 from headrace.distribute.cluster_resolver import slurm_counts, slurm_hosts
 from headrace.launch.job import LaunchJob, TaskId
-from headrace.launch.slurm import SlurmTask, end_servers, slurm_task
+from headrace.launch.slurm import OtherWorkers, SlurmTask, slurm_task
 
 STEP = {
     "SLURM_PROCID": "3",
@@ -136,9 +136,55 @@ def test_the_first_worker_waits_for_the_others_and_ends_the_servers():
 
     for index in (1, 0):
         place = SlurmTask(job, addresses, TaskId("worker", index))
-        assert end_servers(place, answers, ended.append, waited.append) is (index == 0)
+        others = OtherWorkers(place, answers, waited.append, lambda: 100.0 * len(waited))
+        assert others.leads is (index == 0)
+        others.end_servers(ended.append)
     assert ended == ["p:1", "q:1"]
     assert len(waited) == 2
+
+
+def test_the_first_worker_waits_for_one_that_has_not_begun():
+    """It ended the servers before: who comes later would look for them for a minute, and fail."""
+    place = SlurmTask(
+        LaunchJob("train.py", ps=1, workers=3),
+        {"ps": ["p:1"], "worker": ["a:1", "b:1", "c:1"]},
+        TaskId("worker", 0),
+    )
+    now = [0.0]
+
+    def wait(seconds):
+        now[0] += seconds
+
+    def answers(address):
+        # One was there while this worker trained; the other comes, late, and goes.
+        return now[0] < 3 if address == "b:1" else 10 < now[0] < 20
+
+    others = OtherWorkers(place, answers, wait, lambda: now[0])
+    others._look()
+    now[0] = 5
+    ended = []
+    others.end_servers(lambda address: ended.append((address, now[0])))
+    assert ended == [("p:1", 20)]
+
+
+def test_the_first_worker_does_not_wait_for_who_has_come_and_gone_nor_for_ever():
+    place = SlurmTask(
+        LaunchJob("train.py", ps=1, workers=2),
+        {"ps": ["p:1"], "worker": ["a:1", "b:1"]},
+        TaskId("worker", 0),
+    )
+    now = [0.0]
+
+    def wait(seconds):
+        now[0] += seconds
+
+    for comes, end in ((1, 4), (1000, 60)):
+        now[0], ended = 0.0, []
+        others = OtherWorkers(place, lambda _, c=comes: c < now[0] < 3, wait, lambda: now[0])
+        others.watch()
+        now[0] = max(now[0], 4)
+        others.end_servers(lambda _, e=ended: e.append(now[0]))
+        assert ended == [end]
 
 
 @pytest.mark.process

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,7 +69,7 @@ def run_in_slurm(job: LaunchJob, place: LaunchPlace, workers: int | None, port: 
     Raises:
         click.ClickException: if it cannot be begun.
     """
-    from headrace.launch.slurm import end_servers, slurm_task
+    from headrace.launch.slurm import OtherWorkers, slurm_task
 
     if job.elastic:
         raise click.ClickException(
@@ -79,9 +80,13 @@ def run_in_slurm(job: LaunchJob, place: LaunchPlace, workers: int | None, port: 
     except (ValueError, RuntimeError) as error:
         raise click.ClickException(str(error)) from None
     looked = _looked_at(task.job)
-    status = _run(looked, place, _servers_run_script(looked, place), [LocalHost()], task)
+    others = OtherWorkers(task, _answers)
+    runs_script, host = _servers_run_script(looked, place), LocalHost()
+    # Not before the host has forked.
+    threading.Thread(target=others.watch, name="other-workers", daemon=True).start()
+    status = _run(looked, place, runs_script, [host], task)
     if status == 0:
-        end_servers(task, _answers, _shut_down)
+        others.end_servers(_shut_down)
     return status
 
 

@@ -15,12 +15,12 @@ from headrace.distribute.cluster_resolver import slurm_counts, slurm_hosts
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.launch.job import CHIEF, EVALUATOR, SERVER, WORKER, LaunchJob, TaskId
 
-__all__ = ["SlurmTask", "end_servers", "slurm_task"]
+__all__ = ["OtherWorkers", "SlurmTask", "slurm_task"]
 
 #: Ports below those that systems give out by themselves, apart for 200 steps of a host.
 _FIRST_PORT, _STEPS, _TASKS = 20_000, 200, 50
-#: Seconds between two looks whether others are at their end.
-_LOOK_EVERY = 0.5
+#: Seconds between two looks whether others are there; in which all have begun.
+_LOOK_EVERY, _COME_WITHIN = 0.5, 60.0
 
 
 @dataclass(frozen=True)
@@ -87,31 +87,63 @@ def slurm_task(
     return SlurmTask(job, addresses, job.tasks[rank])
 
 
-def end_servers(
-    place: SlurmTask,
-    answers: Callable[[str], bool],
-    shut_down: Callable[[str], object],
-    wait: Callable[[float], object] = time.sleep,
-) -> bool:
-    """Let the first worker, at its end, wait for the others and then end the servers.
+class OtherWorkers:
+    """The workers that the first one waits for at its end, before it ends the servers.
+
+    One that is not there may have ended, or not have begun: `watch` sees who has come.
 
     Args:
-        answers: whether a task is there; shut_down: ends one. Both take an address.
+        place: this process.
+        answers: whether a task is there, by its address.
+        wait: for so many seconds; ``clock`` counts them.
 
-    Returns:
-        Whether this process is the one that does it.
+    Attributes:
+        leads: whether this process is the first worker, who does it.
     """
-    leader = TaskId(CHIEF if place.job.chief else WORKER, 0)
-    if place.task != leader:
-        return False
-    own = place.addresses[leader.job][0]
-    for job in (CHIEF, WORKER):
-        for address in place.addresses.get(job, ()):
-            while address != own and answers(address):
-                wait(_LOOK_EVERY)
-    for address in place.addresses.get(SERVER, ()):
-        shut_down(address)
-    return True
+
+    def __init__(
+        self,
+        place: SlurmTask,
+        answers: Callable[[str], bool],
+        wait: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        leader = TaskId(CHIEF if place.job.chief else WORKER, 0)
+        self.leads = place.task == leader
+        self._servers = place.addresses.get(SERVER, [])
+        workers = [*place.addresses.get(CHIEF, []), *place.addresses.get(WORKER, [])]
+        self._workers = [a for a in workers if a != place.addresses[leader.job][0]]
+        self._answers, self._wait, self._clock = answers, wait, clock
+        self._unseen = set(self._workers) if self.leads else set()
+        self._is_over = False
+        self._until = clock() + _COME_WITHIN
+
+    def watch(self) -> None:
+        """Look until all have been there once, or `end_servers` begins, or they are late."""
+        while self._unseen and not self._is_over and self._clock() < self._until:
+            self._look()
+            self._wait(_LOOK_EVERY)
+
+    def _look(self) -> None:
+        self._unseen = {a for a in self._unseen if not self._answers(a)}
+
+    def end_servers(self, shut_down: Callable[[str], object]) -> None:
+        """Wait until no other worker is there, or still to come, and end the servers.
+
+        Args:
+            shut_down: ends a task, by its address.
+        """
+        self._is_over = True
+        if not self.leads:
+            return
+        while self._unseen and self._clock() < self._until:
+            self._look()
+            self._wait(_LOOK_EVERY)
+        for address in self._workers:
+            while self._answers(address):
+                self._wait(_LOOK_EVERY)
+        for address in self._servers:
+            shut_down(address)
 
 
 def _first_port(environ: Mapping[str, str]) -> int:
