@@ -1,5 +1,6 @@
 """Shares of datasets: together they are what the script would have read."""
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -21,7 +22,7 @@ def batches(dataset, worker=None, workers=2):
     with tf.Session() as sess:
         while True:
             try:
-                found.append(sess.run(element).tolist())
+                found.append(np.array(sess.run(element)).tolist())
             except tf.errors.OutOfRangeError:
                 return found
 
@@ -49,6 +50,52 @@ def test_shares_of_a_batch_are_the_batch(make):
     shares = [batches(make(), worker) for worker in range(2)]
     together = [sorted(a + b) for a, b in zip(*shares, strict=True)]
     assert together == [sorted(b) for b in batches(make())]
+
+
+SPARSE = tf.SparseTensorValue([[0, 1], [2, 0], [3, 1]], [1, 2, 3], [4, 2])
+SOURCES = {
+    "slices": lambda _: tf.data.Dataset.from_tensor_slices(tf.range(4)),
+    "range": lambda _: numbers(5),
+    "lines": lambda file: tf.data.TextLineDataset([file]),
+    "generator": lambda _: tf.data.Dataset.from_generator(lambda: range(3), tf.int64),
+    "zip": lambda _: tf.data.Dataset.zip((numbers(3),)).map(lambda a: a),
+    "changed by a map": lambda file: tf.data.TextLineDataset([file]).map(tf.string_to_number),
+}
+
+
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+def test_a_source_alone_is_shared(tmp_path, make):
+    (tmp_path / "lines").write_text("7\n8\n9\n")
+    file = str(tmp_path / "lines")
+    shares = [batches(make(file), worker) for worker in range(2)]
+    assert sorted(shares[0] + shares[1]) == sorted(batches(make(file)))
+    assert len(shares[0]) - len(shares[1]) in (0, 1)
+
+
+def test_stages_that_share_know_the_elements_before_them(tmp_path):
+    """They had the types of what the stage after them makes."""
+    for make, dtypes in (
+        (SOURCES["changed by a map"](""), [tf.string]),
+        (tf.data.Dataset.from_sparse_tensor_slices(SPARSE), [tf.int64, tf.int32, tf.int64]),
+    ):
+        op = shard(make._variant_tensor, 0, 2, seed=7).op
+        while op.type != "ShardDataset":
+            op = op.inputs[0].op
+        assert list(op.attrs["output_types"]) == dtypes
+
+
+FEW = {
+    "one tensor": lambda: tf.data.Dataset.from_tensors([1, 2]).repeat(2),
+    "one slice": lambda: tf.data.Dataset.from_tensor_slices([[1, 2]]).batch(1).repeat(2),
+    "range": lambda: numbers(2).map(lambda x: x + 1),
+}
+
+
+@pytest.mark.parametrize("make", FEW.values(), ids=FEW)
+def test_workers_read_all_of_what_is_too_little_to_share(make):
+    """One of them could not train at all."""
+    whole = batches(make())
+    assert [batches(make(), worker, 3) for worker in range(3)] == [whole] * 3
 
 
 def test_shuffled_elements_come_once():

@@ -9,7 +9,7 @@ itself, shuffle or repeat come after it. Other iterators (of an evaluation) stay
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headrace import logging
 from headrace.data_parallel.state import GraphState
@@ -19,6 +19,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.static import static_value
+from headrace.ops.data.pipeline import element_attrs
 
 __all__ = ["shard", "shard_inputs"]
 
@@ -96,10 +97,16 @@ def shard(dataset: Tensor, worker: int, workers: int, seed: int) -> Tensor:
     source, stages = _chain(dataset)
     batch = next((i for i, s in enumerate(stages) if _is(s, *_BATCHES)), len(stages))
     at = _place(source, stages[:batch], workers)
+    if not at and _has_too_few(source, workers):
+        logging.info(
+            "The dataset %s has fewer elements than there are workers: each reads all of it.",
+            where(source.op),
+        )
+        return dataset
     made = source
     for i in range(len(stages) + 1):
         if i == at:
-            made = _every(made, stages, worker, workers)
+            made = _every(made, worker, workers)
         if i < len(stages):
             made = _again(stages[i], made, workers if i == batch else 1, seed if i < at else None)
     return made
@@ -137,22 +144,35 @@ def _place(source: Tensor, stages: list[Operation], workers: int) -> int:
 
 def _divides(source: Tensor, workers: int) -> bool:
     """Whether a dataset has as many elements for each worker, as far as the graph tells."""
-    op = source.op
-    dims = op.inputs[0].dims if op.type == "TensorSliceDataset" else None
-    return bool(dims and dims[0] and dims[0] % workers == 0)
+    count = _count(source.op)
+    return count is not None and count > 0 and count % workers == 0
 
 
-def _every(dataset: Tensor, stages: list[Operation], worker: int, workers: int) -> Tensor:
-    attrs = {k: v for k, v in dataset.op.attrs.items() if k in ("output_types", "output_shapes")}
-    if len(attrs) < 2:  # a source that names them otherwise
-        attrs = _element(stages)
+def _has_too_few(source: Tensor, workers: int) -> bool:
+    """Whether some worker would get nothing, and could not train."""
+    count = _count(source.op)
+    return count is not None and 0 < count < workers
+
+
+def _count(op: Operation) -> int | None:
+    """How many elements the first dataset has, as far as the graph tells."""
+    if op.type == "TensorDataset":
+        return 1
+    if op.type == "TensorSliceDataset":
+        dims = op.inputs[0].dims
+        return dims[0] if dims else None
+    if op.type == "RangeDataset":
+        start, stop, step = (static_value(t) for t in op.inputs)
+        if start is None or stop is None or not step:
+            return None
+        return len(range(int(start), int(stop), int(step)))
+    return None
+
+
+def _every(dataset: Tensor, worker: int, workers: int) -> Tensor:
     count, index = (convert_to_tensor(n, dtypes.int64) for n in (workers, worker))
-    made: Tensor = raw.ShardDataset(dataset, count, index, **attrs)
+    made: Tensor = raw.ShardDataset(dataset, count, index, **element_attrs(dataset.op))
     return made
-
-
-def _element(stages: list[Operation]) -> dict[str, Any]:
-    return {k: stages[0].attrs[k] for k in ("output_types", "output_shapes")} if stages else {}
 
 
 def _again(stage: Operation, dataset: Tensor, parts: int, seed: int | None) -> Tensor:

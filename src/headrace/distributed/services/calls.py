@@ -201,10 +201,13 @@ class MasterService:
         answers: dict[str, Any] = {}
         failed: dict[str, str] = {}
         with ThreadPoolExecutor(max(1, len(others))) as pool:
-            calls = {
-                task: pool.submit(self.server.controls.at(address).call, name, request, seconds)
-                for task, address in others.items()
-            }
+            try:
+                calls = {
+                    task: pool.submit(self.server.controls.at(address).call, name, request, seconds)
+                    for task, address in others.items()
+                }
+            except RuntimeError:  # no thread can be had at the interpreter's end
+                raise UnavailableError(None, None, "This process is ending.") from None
         for task, call in calls.items():
             try:
                 answers[task] = call.result()

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import CancelledError, InvalidArgumentError, OpError
+from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
+from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation
 from headrace.ops.core.registry import PURE, Effects, NotDifferentiable, define_op
 from headrace.ops.core.traits import Traits
@@ -320,6 +322,21 @@ def define_dataset(
         gradient=NO_GRADIENT,
         traits=traits,
     )
+
+
+def element_attrs(op: Operation) -> dict[str, Any]:
+    """The attributes by which a stage tells of its elements, for those of the op of a dataset.
+
+    Ops that have none read records or lines, or the slices of a sparse tensor.
+    """
+    attrs = op.attrs
+    if "output_shapes" in attrs:
+        types = attrs["output_types"] if "output_types" in attrs else attrs["Toutput_types"]
+        return {"output_types": list(types), "output_shapes": list(attrs["output_shapes"])}
+    if "Tvalues" in attrs:
+        rows: list[Any] = [dtypes.int64, attrs["Tvalues"], dtypes.int64]
+        return {"output_types": rows, "output_shapes": [TensorShape(None)] * len(rows)}
+    return {"output_types": [dtypes.string], "output_shapes": [TensorShape([])]}
 
 
 def _scalar(op: Operation) -> list[tuple[int, ...]]:
