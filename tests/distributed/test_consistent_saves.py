@@ -110,7 +110,10 @@ def gap(path: str) -> int:
     return abs(int(reader.get_tensor("c0")) - int(reader.get_tensor("c1")))
 
 
-def test_consistent_checkpoints_have_whole_steps_while_others_train(counting, tmp_path):
+def test_consistent_checkpoints_have_whole_steps_while_others_train(
+    counting, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(plans, "FIRST_SECONDS", 30.0)  # other tests may hold up the processors
     saver, torn = counting.saver_of(True), counting.saver_of(False)
     session, gaps, most = counting.sessions[0], {True: [], False: []}, 0
     with counting.training():

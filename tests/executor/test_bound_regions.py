@@ -11,7 +11,8 @@ import pytest
 import headrace as tf
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.executor import bound
-from headrace.executor.bound import BoundProgram, BoundRegion
+from headrace.executor.bound import BoundProgram, BoundRegion, NodeCall
+from headrace.executor.policy import NEVER
 from headrace.settings import flags
 
 
@@ -221,3 +222,37 @@ def test_other_regions_are_not_bound(what: str) -> None:
     with tf.Session() as session:
         session.run(table.initializer)
         assert not any(isinstance(call, BoundRegion) for call in _calls(session, fetches))
+
+
+def test_an_op_whose_size_depends_on_values_is_one_call() -> None:
+    rows = tf.Variable(np.arange(8, dtype=np.float32).reshape(4, 2), trainable=False)
+    ids = tf.placeholder(tf.int32, [4])
+    sums = tf.segment_sum(rows, ids)
+    with tf.Session() as session:
+        session.run(rows.initializer)
+        for _ in range(2):
+            assert session.run(sums, {ids: [0, 0, 1, 1]}).tolist() == [[2, 4], [10, 12]]
+        plan = session._prepare(sums, {ids: [0, 0, 1, 1]}, None)[0].plan
+        assert [type(unit.call) for unit in plan.units if unit.node is not None] == [NodeCall]
+        for _ in range(2):  # what is wrong is told as ever, by the op's name
+            with pytest.raises(InvalidArgumentError, match="SegmentSum"):
+                session.run(sums, {ids: [1, 0, 1, 1]})
+        assert session.run(sums, {ids: [0, 1, 2, 2]}).tolist() == [[0, 1], [2, 3], [10, 12]]
+
+
+def test_small_rows_that_a_mask_chooses_are_never_compiled() -> None:
+    """Their number is known only when the host has counted them; then they are few."""
+    rows = tf.Variable(np.arange(8, dtype=np.float32).reshape(4, 2), trainable=False)
+    least = tf.placeholder(tf.float32, [])
+    chosen = tf.boolean_mask(rows, rows[:, 0] > least)
+    with tf.Session() as session:
+        session.run(rows.initializer)
+        for least_one in (1.0, 3.0, 1.0, 3.0):
+            found = session.run(chosen, {least: least_one})
+            assert found.tolist() == [r for r in [[2, 3], [4, 5], [6, 7]] if r[0] > least_one]
+        plan = session._prepare(chosen, {least: 1.0}, None)[0].plan
+        regions = [unit.region for unit in plan.units if unit.region is not None]
+        taking = [r for r in regions if any(n.type == "GatherV2" for n in r.nodes)]
+        turns = [p.turn for r in taking for p in r._programs.values()]
+        assert turns
+        assert all(turn.interpretations == NEVER for turn in turns)

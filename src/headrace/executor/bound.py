@@ -196,6 +196,51 @@ class BoundProgram:
         return outputs
 
 
+class NodeCall:
+    """A node that is a unit of its own, as NumPy computes it faster than a program would.
+
+    Args:
+        inputs, outputs: slots of the table of the step's values.
+    """
+
+    __slots__ = ("_function", "_inputs", "_outputs")
+
+    def __init__(self, node: Node, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        self._function = _bound(node)
+        self._inputs = [*enumerate(inputs)]
+        self._outputs = outputs
+
+    def run(self, table: list[Any]) -> bool:
+        """Run once; False if it could not, as `BoundRegion.run`."""
+        values: list[Any] = [None] * len(self._inputs)
+        for place, slot in self._inputs:
+            if not _put(values, place, table[slot]):
+                return False
+        try:
+            result = self._function(*values)
+        except Exception:  # `HostRunner.run_node` meets it again, and tells
+            return False
+        if len(self._outputs) == 1:
+            table[self._outputs[0]] = result
+        else:
+            for slot, value in zip(self._outputs, result, strict=True):
+                table[slot] = value
+        return True
+
+    run_direct = run
+
+
+def node_call(node: Node, inputs: Sequence[int], outputs: Sequence[int]) -> NodeCall | None:
+    """What runs a node that is a unit of its own; None if it takes more than a call of NumPy."""
+    d = node.op_def
+    ends = [*node.dtypes, *(source.dtypes[i] for source, i in node.inputs)]
+    if d.host is not None or d.makes_handle:
+        return None
+    if not d.effects.pure or d.traits.device_arrays or {resource, variant} & {*ends}:
+        return None
+    return None if prepared(node).interpret is None else NodeCall(node, inputs, outputs)
+
+
 def _put(values: list[Any], place: int, value: Any) -> bool:
     """Give an array its place as NumPy's; False if it is not there yet."""
     if type(value) is np.ndarray:
@@ -268,4 +313,4 @@ def _general(interpret: Callable[..., Any], node: Node, p: Prepared, *args: Any)
     return outputs[0] if p.outputs == 1 else outputs
 
 
-__all__ = ["BoundProgram", "BoundRegion", "bound_call"]
+__all__ = ["BoundProgram", "BoundRegion", "NodeCall", "bound_call", "node_call"]

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.errors import INTERNAL, OpError
 from headrace.executor.activity import note_step
 from headrace.executor.ahead import compile_ahead
-from headrace.executor.bound import BoundProgram, BoundRegion, bound_call
+from headrace.executor.bound import BoundProgram, BoundRegion, bound_call, node_call
 from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
@@ -152,6 +152,8 @@ class LocalPlan:
         for unit in units:
             if unit.node is not None and is_plain_host_op(unit.node):
                 unit.call = HostCall(self.host, unit.node, self.store, unit.inputs, unit.outputs)
+            elif unit.node is not None:
+                unit.call = node_call(unit.node, unit.inputs, unit.outputs)
         transactional = self._keep_old_values(units)
         for unit in units:
             if unit.region is not None:

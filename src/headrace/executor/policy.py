@@ -32,9 +32,13 @@ _COMPILE_ALONE = 0.08
 #: Nodes are interpreted although some must be compiled alone, if these are no more of it all.
 _SMALL_PART = 0.1
 _INTERPRET_PER_OP = 3e-6
+#: To hand on a value, or what a variable has.
+_HAND_ON = 0.5e-6
 #: Ops that NumPy has no function of its own for take it so many times as long.
 _SEVERAL_CALLS = 3.0
 _SECONDS_PER_OPERATION = 1e-9
+#: To begin and end one of the results of a reduction.
+_SECONDS_PER_SUM = 2e-8
 #: The same of a product of small matrices of floating point numbers.
 _SECONDS_PER_PRODUCT = 5e-11
 #: To call a program, to wait for what it computes, and to look at that as NumPy does. JAX alone
@@ -272,8 +276,14 @@ def costs_less(nodes: Sequence[Node], seconds: float) -> bool:
 
 def _seconds_on_numpy(node: Node) -> float | None:
     """What one node takes; None if not all sizes are known."""
+    if node.op_def.makes_handle or node.op_def.traits.hands_on == "value":
+        return _HAND_ON
+    if node.op_def.effects.random:
+        return None  # to draw but a few numbers takes NumPy longer than calling a program
     calls = _numpy_calls(node)
     total = _INTERPRET_PER_OP
+    if node.op_def.traits.reduces:
+        total += _SECONDS_PER_SUM * (num_elements_static(node.dims[0]) or 0)
     if node.op_def.cost is not None:
         each = _SECONDS_PER_PRODUCT if _is_blas(node) else _SECONDS_PER_OPERATION
         total += each * node_cost(node)
@@ -307,12 +317,17 @@ def _is_blas(node: Node) -> bool:
     return node.op_def.traits.product and node.dtypes[0] in (dtypes.float32, dtypes.float64)
 
 
-def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]]) -> bool:
-    """Whether interpreting has taken less time than a program would, which host ops surround.
+def costs_less_as_run(
+    nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]], is_between: bool
+) -> bool:
+    """Whether interpreting has taken less time than a program would, behind host ops.
 
     For nodes whose sizes only the values tell, and which touch no state: what a queue runner, or a
     map of a dataset, does to one record. The sizes are those of a program, so the rule still
     depends on the graph alone.
+
+    Args:
+        is_between: whether all comes from host ops.
     """
     if all(map(_is_fast_on_numpy, nodes)):
         return True
@@ -328,7 +343,7 @@ def costs_less_as_run(nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]
             total += _SECONDS_PER_OPERATION * work
         for value in (*values[node], *[values[source][i] for source, i in node.inputs]):
             total += _SECONDS_PER_ELEMENT * int(getattr(value, "size", 0))
-    return total < CALL_FROM_HOST
+    return total < (CALL_FROM_HOST if is_between else CALL)
 
 
 def _is_fast_on_numpy(node: Node) -> bool:

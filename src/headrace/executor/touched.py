@@ -28,6 +28,12 @@ class RegionState:
         for node in nodes:
             self._add(node, handles)
 
+    def is_behind_host(self, inputs: Iterable[Edge]) -> bool:
+        """Whether nodes without state take what is computed on the host, of sizes that depend on
+        values."""
+        made_on_host = (d.host or (d.lower and d.interpret) for d in (n.op_def for n, _ in inputs))
+        return not (self.reads or self.writes) and any(made_on_host)
+
     def _add(self, node: Node, handles: dict[Edge, ResourceHandle]) -> None:
         effects = node.op_def.effects
         self.may_fail |= effects.checks and node not in self.checked

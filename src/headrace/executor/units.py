@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.executor.bound import BoundProgram, BoundRegion
+from headrace.executor.bound import BoundProgram, BoundRegion, NodeCall
 from headrace.executor.host import HostCall
 from headrace.executor.in_place import make_region
 from headrace.executor.region_options import RegionOptions
@@ -16,7 +16,7 @@ from headrace.executor.wakers import rank, waits_apart
 from headrace.passes.ir import Edge, Node
 
 #: Runs a unit of a step that nobody watches, from the table to the table, and tells if it could.
-Call = HostCall | BoundRegion | BoundProgram
+Call = HostCall | NodeCall | BoundRegion | BoundProgram
 
 
 class Unit:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.ops.array.gather import _NUMPY_UPDATES, _scattered_at
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -121,3 +122,17 @@ def test_the_index_of_a_wrong_fed_value_is_shown(session: Any) -> None:
     for _ in range(3):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1,0\] = 4 is not in"):
             session.run(tf.gather([1.0, 2.0], rows), {rows: [[0, 1], [4, 0]]})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "float64"])
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("how", ["add", "sub", "max", "min"])
+def test_rows_are_scattered_as_element_by_element(dtype, distinct, how):
+    """Many rows are combined before they change the result."""
+    rng = np.random.RandomState(3)
+    places = rng.permutation(64)[:48] if distinct else rng.randint(0, 64, 48)
+    base, rows = (rng.randint(0, 9, (n, 32)).astype(dtype) for n in (64, 48))
+    expected = base.copy()
+    _NUMPY_UPDATES[how].at(expected, places, rows)
+    found = _scattered_at(np, base, (places,), rows, how)
+    np.testing.assert_array_equal(found, expected)

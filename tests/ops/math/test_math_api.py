@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.settings import flags
 
 
 @pytest.fixture(autouse=True)
@@ -208,3 +209,16 @@ def test_search_in_empty_rows() -> None:
 def test_padding_of_a_scalar() -> None:
     x, none = tf.placeholder(tf.float32, []), tf.constant(np.zeros((0, 2), np.int32))
     assert run(tf.pad(x, none), {x: 2.0}) == 2.0
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_positions_of_extremes_pass_nan_by(axis, monkeypatch):
+    nan, inf = np.nan, np.inf
+    x = np.array([[nan, 1, 3, 3], [2, nan, -inf, 5], [nan, nan, nan, nan], [-inf, nan, inf, nan]])
+    for mode in ("always", "never"):
+        monkeypatch.setattr(flags, "interpret", mode)
+        with tf.Graph().as_default():
+            found = run([tf.argmax(tf.constant(x), axis), tf.argmin(tf.constant(x), axis)])
+        lows = np.where(np.isnan(x), -inf, x), np.where(np.isnan(x), inf, x)
+        assert found[0].tolist() == lows[0].argmax(axis).tolist()
+        assert found[1].tolist() == lows[1].argmin(axis).tolist()

@@ -12,6 +12,7 @@ from headrace.ops.core import checks, requirements
 from headrace.ops.core.array_util import both, checked_axis, fail, static_int
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op
+from headrace.ops.core.traits import Traits
 
 
 def _at_least(dims: Dims, rank: int) -> None:
@@ -134,6 +135,7 @@ define_op(
     **both(_band),
     gradient=lambda op, grad: [raw.MatrixBandPart(grad, *op.inputs[1:]), None, None],
     effects=CHECKS,
+    traits=Traits(numpy_calls=8),
 )
 
 # -- tensors as diagonals -----------------------------------------------------------------------

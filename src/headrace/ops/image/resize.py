@@ -78,7 +78,7 @@ for _name, _types, _forward, _backward in (
         **both(_forward),
         gradient=_by_image(f"Resize{_name}Grad"),
         static=(1,),
-        traits=Traits(fast_on_numpy=_forward is resize_kernels.bilinear),
+        traits=Traits(fast_on_numpy=_forward is resize_kernels.bilinear, numpy_calls=15),
     )
     define_op(
         f"Resize{_name}Grad(grads: float32, original_image: T) -> output: T",
@@ -86,6 +86,7 @@ for _name, _types, _forward, _backward in (
         shape=_like_original,
         **both(_backward),
         gradient=_of_grad(f"Resize{_name}"),
+        traits=Traits(numpy_calls=15),
     )
 
 
@@ -114,6 +115,7 @@ define_op(
     **both(resize_kernels.nearest_grad),
     gradient=_of_grad("ResizeNearestNeighbor"),
     static=(1,),
+    traits=Traits(numpy_calls=15),
 )
 define_op(
     "ResizeArea(images: T, size: int32) -> resized_images: float32",

@@ -389,28 +389,36 @@ def _arg_shape(op: Operation) -> list[Dims]:
     return [(*dims[:axis], *dims[axis + 1 :])]
 
 
-def _prepared_arg(xp: Any, x: Any, index: Any, last: Any) -> tuple[Any, int]:
+def _prepared_arg(x: Any, index: Any) -> tuple[Any, int]:
     axis = _one_axis(index, len(x.shape))
     if x.shape[axis] == 0:
         raise ValueError(f"Reduction axis {axis} is empty in shape {list(x.shape)}")
-    if x.dtype.kind == "b":
-        x = x.astype(np.uint8)
-    if x.dtype.kind in "fV":
-        # NaN is never an extreme: TensorFlow compares with < and >.
-        x = xp.where(x == x, x, x.dtype.type(last))
-    return x, axis
+    return x.astype(np.uint8) if x.dtype.kind == "b" else x, axis
+
+
+def _without_nan(xp: Any, x: Any, last: Any) -> Any:
+    """NaN is never an extreme: TensorFlow compares with < and >."""
+    return xp.where(x == x, x, x.dtype.type(last)) if x.dtype.kind in "fV" else x
 
 
 def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) -> OpDef:
     def kernel(x: Any, index: Any, *, output_type: Any) -> Any:
-        x, axis = _prepared_arg(jnp, x, index, last)
+        x, axis = _prepared_arg(x, index)
         plain, reduce, pair = compiled
-        place = position_in_vectors(plain, reduce, pair, x, axis)
+        place = position_in_vectors(plain, reduce, pair, _without_nan(jnp, x, last), axis)
         return lax.convert_element_type(place, output_type.np_dtype)
 
     def interpret(x: Any, index: Any, *, output_type: Any) -> Any:
-        x, axis = _prepared_arg(np, x, index, last)
-        return np.asarray(numpy(x, axis=axis)).astype(output_type.np_dtype)
+        x, axis = _prepared_arg(x, index)
+        place = np.expand_dims(np.asarray(numpy(x, axis=axis)), axis)
+        if x.dtype.kind in "fV":
+            # NumPy takes the first NaN, if there is one.
+            found = np.take_along_axis(x, place, axis)
+            if not (found == found).all():
+                place = np.expand_dims(
+                    np.asarray(numpy(_without_nan(np, x, last), axis=axis)), axis
+                )
+        return place.squeeze(axis).astype(output_type.np_dtype)
 
     return define_op(
         f"{name}(input: T, dimension: Tidx) -> output: output_type",
@@ -421,7 +429,7 @@ def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) ->
         static=(1,),
         gradient=NotDifferentiable("the result is a position"),
         cost=_input_size,
-        traits=Traits(flops=flops.reduction),
+        traits=Traits(flops=flops.reduction, numpy_calls=1),
     )
 
 
