@@ -25,6 +25,7 @@ def check_alike(outputs, expected):
         assert of_worker == pytest.approx(values, rel=2e-4)
 
 
+@pytest.mark.slow
 def test_a_model_with_its_own_step(tmp_path):
     launched = Launched(SCRIPT, "sync", tmp_path, args=["step", "2"])
     check_alike(launched.outputs(), alone(SCRIPT, tmp_path, ["step", "2"]))
