@@ -138,6 +138,7 @@ def test_the_first_worker_waits_for_the_others_and_ends_the_servers():
         place = SlurmTask(job, addresses, TaskId("worker", index))
         others = OtherWorkers(place, answers, waited.append, lambda: 100.0 * len(waited))
         assert others.leads is (index == 0)
+        others.watch()
         others.end_servers(ended.append)
     assert ended == ["p:1", "q:1"]
     assert len(waited) == 2
@@ -160,8 +161,7 @@ def test_the_first_worker_waits_for_one_that_has_not_begun():
         return now[0] < 3 if address == "b:1" else 10 < now[0] < 20
 
     others = OtherWorkers(place, answers, wait, lambda: now[0])
-    others._look()
-    now[0] = 5
+    others.watch()
     ended = []
     others.end_servers(lambda address: ended.append((address, now[0])))
     assert ended == [("p:1", 20)]

@@ -3,7 +3,8 @@
 Of a small step most of the time went into that: how an op is called, where its inputs lie, which
 program is meant, whether something is to be compiled. `BoundRegion` is a small region that is
 interpreted for ever, as a list of calls; `BoundProgram` calls what is compiled. Both leave a run to
-`Region.run` wherever that has to wait, to compile or to tell of an error.
+`Region.run` wherever that has to wait, to compile or to tell of an error. `NodeCall` does the same
+for a node that is no part of a region.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ class BoundProgram:
 
 
 class NodeCall:
-    """A node that is a unit of its own, as NumPy computes it faster than a program would.
+    """A node that NumPy computes by itself: it is faster, or the values tell the result's size.
 
     Args:
         inputs, outputs: slots of the table of the step's values.
@@ -207,13 +208,13 @@ class NodeCall:
 
     def __init__(self, node: Node, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         self._function = _bound(node)
-        self._inputs = [*enumerate(inputs)]
+        self._inputs = inputs
         self._outputs = outputs
 
     def run(self, table: list[Any]) -> bool:
         """Run once; False if it could not, as `BoundRegion.run`."""
         values: list[Any] = [None] * len(self._inputs)
-        for place, slot in self._inputs:
+        for place, slot in enumerate(self._inputs):
             if not _put(values, place, table[slot]):
                 return False
         try:
@@ -233,12 +234,12 @@ class NodeCall:
 def node_call(node: Node, inputs: Sequence[int], outputs: Sequence[int]) -> NodeCall | None:
     """What runs a node that is a unit of its own; None if it takes more than a call of NumPy."""
     d = node.op_def
-    ends = [*node.dtypes, *(source.dtypes[i] for source, i in node.inputs)]
-    if d.host is not None or d.makes_handle:
+    if d.host is not None or d.makes_handle or d.traits.device_arrays or not d.effects.pure:
         return None
-    if not d.effects.pure or d.traits.device_arrays or {resource, variant} & {*ends}:
+    ends = {*node.dtypes, *(source.dtypes[i] for source, i in node.inputs)}
+    if ends & {resource, variant} or prepared(node).interpret is None:
         return None
-    return None if prepared(node).interpret is None else NodeCall(node, inputs, outputs)
+    return NodeCall(node, inputs, outputs)
 
 
 def _put(values: list[Any], place: int, value: Any) -> bool:

@@ -306,7 +306,6 @@ def _numpy_calls(node: Node) -> int:
         or traits.fast_on_numpy
         or traits.hands_on
         or not traits.computes
-        or node.op_def.makes_handle
         or _is_blas(node)
     )
     return 1 if is_one else traits.numpy_calls

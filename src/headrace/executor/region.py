@@ -571,10 +571,12 @@ class Region:
         self.waiting.end(program.turn, evaluation)
         if self.sizes is not None:
             self.sizes.note(program, values)
-        is_behind = self.between_hosts or self.touched.is_behind_host(self.dynamic)
-        is_open = program.turn.is_open and is_behind
         # Now the sizes are known: what NumPy does faster than XLA can be called is never compiled.
-        if is_open and costs_less_as_run(self.nodes, values, self.between_hosts):
+        if (
+            program.turn.is_open
+            and (self.between_hosts or self.touched.is_behind_host(self.dynamic))
+            and costs_less_as_run(self.nodes, values, self.between_hosts)
+        ):
             program.turn.interpretations = NEVER
         return [values[n][i] for n, i in self.outputs]
 

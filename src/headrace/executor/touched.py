@@ -29,8 +29,7 @@ class RegionState:
             self._add(node, handles)
 
     def is_behind_host(self, inputs: Iterable[Edge]) -> bool:
-        """Whether nodes without state take what is computed on the host, of sizes that depend on
-        values."""
+        """Whether the nodes have no state, and take something that only the host can compute."""
         made_on_host = (d.host or (d.lower and d.interpret) for d in (n.op_def for n, _ in inputs))
         return not (self.reads or self.writes) and any(made_on_host)
 

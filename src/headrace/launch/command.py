@@ -83,9 +83,11 @@ def run_in_slurm(job: LaunchJob, place: LaunchPlace, workers: int | None, port: 
     others = OtherWorkers(task, _answers)
     runs_script, host = _servers_run_script(looked, place), LocalHost()
     # Not before the host has forked.
-    threading.Thread(target=others.watch, name="other-workers", daemon=True).start()
+    watching = threading.Thread(target=others.watch, name="other-workers", daemon=True)
+    watching.start()
     status = _run(looked, place, runs_script, [host], task)
     if status == 0:
+        watching.join()
         others.end_servers(_shut_down)
     return status
 

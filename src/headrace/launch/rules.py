@@ -8,8 +8,7 @@ Events come in with the time, in seconds; instructions go out.
   `restarts` times in a row. A life of a minute counts from the beginning. A worker of a job with
   servers that fails too often is left out, and so is the evaluator; otherwise all are ended.
 - A program that fails with a status, not by a signal, in the first seconds of its first life would
-  do so again: all are ended. It may be another one's loss, though, if a signal has ended that,
-  unless the mode is ``--sync``.
+  do so again: all are ended; unless a signal has ended another task, whose loss may be why.
 - Workers without servers (all-reduce) go on without one that has failed, which cannot come back
   among them. When none is left all are started again.
 - A worker that was started again, and waits for a group of all-reduce whose members have all ended

@@ -115,30 +115,22 @@ class OtherWorkers:
         self._workers = [a for a in workers if a != place.addresses[leader.job][0]]
         self._answers, self._wait, self._clock = answers, wait, clock
         self._unseen = set(self._workers) if self.leads else set()
-        self._is_over = False
         self._until = clock() + _COME_WITHIN
 
     def watch(self) -> None:
-        """Look until all have been there once, or `end_servers` begins, or they are late."""
-        while self._unseen and not self._is_over and self._clock() < self._until:
-            self._look()
+        """Look, from the start on, until all have been there once, or are late."""
+        while self._unseen and self._clock() < self._until:
+            self._unseen = {a for a in self._unseen if not self._answers(a)}
             self._wait(_LOOK_EVERY)
 
-    def _look(self) -> None:
-        self._unseen = {a for a in self._unseen if not self._answers(a)}
-
     def end_servers(self, shut_down: Callable[[str], object]) -> None:
-        """Wait until no other worker is there, or still to come, and end the servers.
+        """Wait until no other worker is there any more, and end the servers; after `watch`.
 
         Args:
             shut_down: ends a task, by its address.
         """
-        self._is_over = True
         if not self.leads:
             return
-        while self._unseen and self._clock() < self._until:
-            self._look()
-            self._wait(_LOOK_EVERY)
         for address in self._workers:
             while self._answers(address):
                 self._wait(_LOOK_EVERY)

@@ -171,7 +171,7 @@ class _Part:
             self._resign()
 
     def _resign(self) -> None:
-        """Keep nobody waiting who may be told of the end of this replica before this thread was."""
+        """Say that this thread leads no more: to leave, this replica waits for that."""
         if self._session._closed:
             return
         try:

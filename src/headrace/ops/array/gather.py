@@ -333,6 +333,10 @@ def _scattered_at(xp: Any, base: Any, columns: Any, updates: Any, how: str) -> A
     return update(-updates if how == "sub" else updates, mode="clip" if base.size else None)
 
 
+#: Of fewer elements `ufunc.at` makes an end sooner.
+_MANY_ELEMENTS = 1 << 10
+
+
 def _combine_rows(ufunc: np.ufunc, result: Any, columns: Any, updates: Any) -> bool:
     """Change whole rows of ``result``, each at once; False if that is not quicker than `at`."""
     if len(columns) > 1 or result.ndim < 2 or updates.size < _MANY_ELEMENTS:
@@ -340,19 +344,16 @@ def _combine_rows(ufunc: np.ufunc, result: Any, columns: Any, updates: Any) -> b
     found = distinct_integers(columns[0].reshape(-1))
     if found is None:
         return False
+    # Distinct values come in the order in which they occur: without doubles it is that of the rows.
     rows, changed = updates.reshape(-1, *result.shape[1:]), found.values
     if len(changed) < len(rows):
         if ufunc not in (np.add, np.subtract):
             return False
         rows = summed_rows(rows, found.places, len(changed))
-    else:
-        changed = columns[0].reshape(-1)
     result[changed] = ufunc(result[changed], rows)
     return True
 
 
-#: Of fewer elements `ufunc.at` makes an end sooner.
-_MANY_ELEMENTS = 1 << 10
 _NUMPY_UPDATES: dict[str, np.ufunc] = {
     "add": np.add,
     "sub": np.subtract,

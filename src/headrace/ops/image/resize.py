@@ -62,14 +62,21 @@ def _of_grad(forward: str) -> Any:
     return gradient
 
 
-for _name, _types, _forward, _backward in (
+for _name, _types, _forward, _backward, _traits in (
     (
         "Bilinear",
         "{float32, bfloat16, float16, float64}",
         resize_kernels.bilinear,
         resize_kernels.bilinear_grad,
+        Traits(fast_on_numpy=True),
     ),
-    ("Bicubic", "{float32, float64}", resize_kernels.bicubic, resize_kernels.bicubic_grad),
+    (
+        "Bicubic",
+        "{float32, float64}",
+        resize_kernels.bicubic,
+        resize_kernels.bicubic_grad,
+        Traits(numpy_calls=15),
+    ),
 ):
     define_op(
         f"Resize{_name}(images: T, size: int32) -> resized_images: float32",
@@ -78,7 +85,7 @@ for _name, _types, _forward, _backward in (
         **both(_forward),
         gradient=_by_image(f"Resize{_name}Grad"),
         static=(1,),
-        traits=Traits(fast_on_numpy=_forward is resize_kernels.bilinear, numpy_calls=15),
+        traits=_traits,
     )
     define_op(
         f"Resize{_name}Grad(grads: float32, original_image: T) -> output: T",

@@ -41,8 +41,8 @@ class Accumulator(HostResource):
     Those who take wait in a line; each gets what has been added since the one before.
 
     Attributes:
-        is_new: whether nobody has said yet from which global step it goes on. It knows by this
-            that its server was started again, and what it had is lost.
+        is_new: whether nobody has said yet from which global step it goes on. In a training that
+            has begun this tells that its server was lost, and with it the gradients of the step.
     """
 
     def __init__(self, spec: AccumulatorSpec, name: str) -> None:

@@ -410,14 +410,10 @@ def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) ->
 
     def interpret(x: Any, index: Any, *, output_type: Any) -> Any:
         x, axis = _prepared_arg(x, index)
-        place = np.expand_dims(np.asarray(numpy(x, axis=axis)), axis)
-        if x.dtype.kind in "fV":
-            # NumPy takes the first NaN, if there is one.
-            found = np.take_along_axis(x, place, axis)
-            if not (found == found).all():
-                place = np.expand_dims(
-                    np.asarray(numpy(_without_nan(np, x, last), axis=axis)), axis
-                )
+        place = numpy(x, axis=axis, keepdims=True)
+        found = np.take_along_axis(x, place, axis)
+        if not (found == found).all():  # NumPy takes the first NaN
+            place = numpy(_without_nan(np, x, last), axis=axis, keepdims=True)
         return place.squeeze(axis).astype(output_type.np_dtype)
 
     return define_op(
