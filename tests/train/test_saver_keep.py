@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,37 @@ def session() -> Any:
 
 def there(directory: Path) -> list[int]:
     return sorted(int(p.stem.rpartition("-")[2]) for p in directory.glob("m-*.index"))
+
+
+def test_the_latest_of_two_threads_has_the_later_values(tmp_path: Path) -> None:
+    step = tf.Variable(1, name="step")
+    saver = tf.train.Saver()
+    is_behind, goes_on = threading.Event(), threading.Event()
+
+    def clock() -> float:  # asked when the files of a checkpoint are written
+        if not is_behind.is_set():
+            is_behind.set()
+            assert goes_on.wait(60)
+        return 0.0
+
+    saver.clock = clock
+    with tf.Session() as session:
+        session.run(step.initializer)
+
+        def save() -> None:
+            saver.save(session, str(tmp_path / "m"), step)
+
+        first, second = threading.Thread(target=save), threading.Thread(target=save)
+        first.start()
+        assert is_behind.wait(60)
+        session.run(step.assign(2))
+        second.start()
+        second.join(0.3)  # it waits for the first; where it did not, it would be done by now
+        goes_on.set()
+        first.join()
+        second.join()
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("m-2")
+    assert there(tmp_path) == [1, 2]
 
 
 @pytest.mark.parametrize(("keep", "left"), [(2, [4, 5]), (1, [5]), (0, [1, 2, 3, 4, 5])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Sequence
@@ -148,6 +149,9 @@ class Saver:
         self._to_delete: list[tuple[str, float]] = []
         self._suffixes: list[Tensor] | None = None
         self._next_checkpoint_time = 0.0
+        #: Held during a save: of two threads that save, the one that reads later values is later
+        #: to name its checkpoint the latest.
+        self._saving = threading.RLock()
         if not defer_build:
             self.build()
         if self.saver_def is not None:
@@ -225,7 +229,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Save the variables of a session.
+        """Save the variables of a session. Of several threads one at a time saves.
 
         Args:
             sess: the session.
@@ -246,30 +250,33 @@ class Saver:
             FailedPreconditionError: if a variable has no value.
             OpError: if the files cannot be written; the checkpoints that exist stay as they are.
         """
-        path, state_name = self._place(sess, save_path, global_step, latest_filename)
-        if not _writes(sess):
-            logging.info("The checkpoint %s is written by the chief alone.", path)
-            if write_state and not self._is_empty:
-                folder = os.path.dirname(as_path(save_path))
-                awaited_checkpoints.expect(checkpoint_state.state_path(folder, state_name), path)
-            return None if self._is_empty else path
-        if not self._is_empty:
-            fetched = self.saver_def.save_tensor_name
-            self._prepare(sess)
-            written = self._write(sess, fetched, self._new_place(sess, path))
-            path = written.decode() if isinstance(written, bytes) else str(written)
-        if write_meta_graph:
-            with sess.graph.as_default():
-                self.export_meta_graph(
-                    checkpoint_state.meta_path(path, meta_graph_suffix),
-                    strip_default_attrs=strip_default_attrs,
-                    save_debug_info=save_debug_info,
-                )
-        if self._is_empty:
-            return None
-        if write_state:
-            self._keep(path, os.path.dirname(as_path(save_path)), state_name, meta_graph_suffix)
-        return path
+        with self._saving:
+            path, state_name = self._place(sess, save_path, global_step, latest_filename)
+            if not _writes(sess):
+                logging.info("The checkpoint %s is written by the chief alone.", path)
+                if write_state and not self._is_empty:
+                    folder = os.path.dirname(as_path(save_path))
+                    awaited_checkpoints.expect(
+                        checkpoint_state.state_path(folder, state_name), path
+                    )
+                return None if self._is_empty else path
+            if not self._is_empty:
+                fetched = self.saver_def.save_tensor_name
+                self._prepare(sess)
+                written = self._write(sess, fetched, self._new_place(sess, path))
+                path = written.decode() if isinstance(written, bytes) else str(written)
+            if write_meta_graph:
+                with sess.graph.as_default():
+                    self.export_meta_graph(
+                        checkpoint_state.meta_path(path, meta_graph_suffix),
+                        strip_default_attrs=strip_default_attrs,
+                        save_debug_info=save_debug_info,
+                    )
+            if self._is_empty:
+                return None
+            if write_state:
+                self._keep(path, os.path.dirname(as_path(save_path)), state_name, meta_graph_suffix)
+            return path
 
     def _place(
         self, sess: Any, save_path: Any, global_step: Any, latest_filename: str | None
@@ -292,15 +299,16 @@ class Saver:
 
     def _keep(self, path: str, directory: str, state_name: str, meta_graph_suffix: str) -> None:
         """Make a checkpoint that has been written the latest, and remove old ones."""
-        self._record(path)
-        checkpoint_state.update_state(
-            directory,
-            path,
-            all_model_checkpoint_paths=self.last_checkpoints,
-            latest_filename=state_name,
-            save_relative_paths=self._save_relative_paths,
-        )
-        self._delete_old(meta_graph_suffix)
+        with self._saving:
+            self._record(path)
+            checkpoint_state.update_state(
+                directory,
+                path,
+                all_model_checkpoint_paths=self.last_checkpoints,
+                latest_filename=state_name,
+                save_relative_paths=self._save_relative_paths,
+            )
+            self._delete_old(meta_graph_suffix)
 
     def _new_place(self, sess: Any, path: str) -> SavePlace:
         """Where a save goes. Parts of a sharded one get a folder that no other save has: a task may
