@@ -66,6 +66,22 @@ def test_fit_evaluate_and_predict(kind):
     assert model.predict(X, verbose=0).shape == (32, 1)
 
 
+@pytest.mark.parametrize("overwrite_frequency", [None, 2])
+def test_averages_of_weights_stay_when_the_model_goes_on(overwrite_frequency):
+    model = _start(_model())
+    optimizer = tf.keras.optimizers.SGD(
+        0.1, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=overwrite_frequency
+    )
+    model.compile(optimizer, "binary_crossentropy")
+    for _ in range(2):
+        model.fit(X, Y, batch_size=8, epochs=1, shuffle=False, verbose=0)
+        weights = model.get_weights()
+        model.evaluate(X, Y, verbose=0)
+        for weight, average in zip(weights, optimizer.variables[2:], strict=True):
+            np.testing.assert_array_equal(average, weight)
+    assert int(optimizer.iterations) == 8
+
+
 def test_values_of_a_session_count_and_go_back_to_it():
     model = _start(_model())
     x = tf.placeholder(tf.float32, [None, 4])

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax.numpy as jnp
+
 from headrace.data.dataset import Dataset
 from headrace.data.iterators import Iterator as GraphIterator
 from headrace.errors import OutOfRangeError
@@ -46,6 +48,7 @@ def install() -> None:
     install_names(keras_inner("trainers.trainer").Trainer)
     shared_fit.install()
     _hook_end(keras_inner("trainers.epoch_iterator").EpochIterator)
+    _hook_assign(keras_inner("backend.common.variables").Variable)
 
 
 def _in_step(owner: Any, name: str) -> None:
@@ -116,6 +119,27 @@ def _elements(make: Callable[[], Any]) -> Iterator[Any]:
         except OutOfRangeError:
             return
         yield batch if isinstance(batch, tuple) else (batch,)
+
+
+# -- variables ----------------------------------------------------------------------------------
+
+
+def _hook_assign(variable_class: Any) -> None:
+    """A variable that is assigned another one gets an array of its own.
+
+    Steps of Keras donate the arrays of the model's variables. One array of two variables is donated
+    twice, or gone while the other still has it: so it was with averages of weights (`use_ema`),
+    which weights are assigned at the end of `fit`.
+    """
+    original = variable_class.assign
+
+    @functools.wraps(original)
+    def assign(self: Any, value: Any) -> Any:
+        if isinstance(value, variable_class):
+            value = jnp.copy(value.value)
+        return original(self, value)
+
+    variable_class.assign = assign
 
 
 # -- optimisers ---------------------------------------------------------------------------------
