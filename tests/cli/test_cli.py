@@ -1,6 +1,9 @@
 """The command line itself, and the parts of `headrace demo` that need no training."""
 
 import io
+import os
+import subprocess
+import sys
 
 import click
 import numpy as np
@@ -23,6 +26,21 @@ def test_version_and_help():
     assert result.exit_code == 0
     assert result.output.startswith("headrace, version ")
     assert "demo" in CliRunner().invoke(main, ["--help"]).output
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device of Linux")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["--version"], ["status", "--help"], ["doctor", "--json"]])
+def test_a_full_disk_behind_standard_output_is_a_line(words, unbuffered):
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    command = [sys.executable, "-m", "headrace", *words]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environ, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: cannot write: No space left on device\n"
 
 
 def test_bad_options_are_refused():

@@ -49,7 +49,7 @@ def test_a_full_disk_behind_standard_output(tmp_path):
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "Error: cannot write to standard output: No space left on device\n"
+    assert done.stderr == "Error: cannot write: No space left on device\n"
 
 
 def test_servers_of_a_script_without_clusters_serve(tmp_path):

@@ -13,13 +13,14 @@ from typing import Any
 import click
 
 from headrace.chaos.schedule import KINDS
+from headrace.cli.group import CommandGroup
 from headrace.cli.launch import launch_command
 from headrace.cli.operations import doctor_command, trace_command
 
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(metadata.version("headrace"), prog_name="headrace")
 def main() -> None:
     """Headrace: graphs of tensor operations, run by XLA."""

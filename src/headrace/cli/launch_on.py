@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -189,7 +188,7 @@ def _on_kubernetes(job: LaunchJob, place: _Place) -> int:
         }
         _write(folder, files)
     elif not place.options["apply"]:
-        _print(text)
+        click.echo(text, nl=False)
     return _apply(text) if place.options["apply"] else 0
 
 
@@ -210,20 +209,6 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
             "`kubectl apply --filename` of the folder would apply them, too.",
             err=True,
         )
-
-
-def _print(text: str) -> None:
-    """Write text to standard output; a reader that has enough of it is no error of ours."""
-    try:
-        click.echo(text, nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # What Python still holds back would fail again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise click.ClickException(
-            f"cannot write to standard output: {error.strerror or error}"
-        ) from None
 
 
 def _apply(text: str) -> int:
