@@ -13,6 +13,7 @@ from headrace.errors import DataLossError, NotFoundError
 from headrace.graph.keys import GraphKeys
 from headrace.graph.proto import MetaGraphDef, SaverDef
 from headrace.ops.core.build import raw
+from headrace.ops.state.resources import register_resource
 from headrace.ops.state.variables import Variable
 from headrace.train.meta_graph import (
     export_meta_graph,
@@ -114,6 +115,8 @@ def test_what_belongs_to_the_running_program_is_left_out_in_silence(tmp_path, ca
 
     doubled = Doubled(v, [tf.train.SaveSpec(2 * v, "", "doubled")], "doubled")
     tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, doubled)
+    for is_shared in (True, False):
+        register_resource(tf.constant("trees"), tf.no_op(), tf.constant(True), is_shared)
     tf.train.get_or_create_global_step()
     with (
         caplog.at_level(logging.WARNING),

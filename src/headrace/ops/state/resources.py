@@ -23,6 +23,11 @@ class _Resource(NamedTuple):
     create: Any
     is_initialized: Any
 
+    @property
+    def stays_in_process(self) -> bool:
+        """A graph file has the operations that make it."""
+        return True
+
 
 def register_resource(
     handle: Any, create_op: Any, is_initialized_op: Any, is_shared: bool = True
