@@ -171,8 +171,8 @@ class Participation:
         Args:
             waits: whether it still does. Whoever lacked gradients before is behind then.
         """
-        hooks = [u.hook for u in self._begun if hasattr(u.hook, "is_missed")]
-        if any(hook.is_missed(self._session) for hook in hooks) and waits():
+        asked = [u.is_missed for u in self._begun if u.is_missed is not None]
+        if any(is_missed(self._session) for is_missed in asked) and waits():
             logging.info("Workers that are behind go on without this one, which waits for them.")
             self.leave()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Operation, Tensor
+from headrace.train.session_run_hook import SessionRunHook
 
 __all__ = ["GradientCall", "GraphState", "SharedUpdate", "name_graph", "state_of"]
 
@@ -39,13 +41,15 @@ class SharedUpdate:
         own: variables that only this package knows: counters. The chief initialises them.
         begin: an op that does so; ready: a bool scalar, whether it has been done.
         hook: takes part in synchronous updates, or gives all workers the chief's variables.
+        is_missed: whether others wait for gradients, this worker's perhaps; asked in a session.
     """
 
     op: Operation
     own: list[Any] = field(default_factory=list)
     begin: Operation | None = None
     ready: Tensor | None = None
-    hook: Any = None
+    hook: SessionRunHook | None = None
+    is_missed: Callable[[Any], bool] | None = None
     gradients: list[Operation] = field(default_factory=list)
     weights: dict[Tensor, bool] = field(default_factory=dict)
 

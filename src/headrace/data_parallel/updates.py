@@ -110,7 +110,7 @@ def _together(mode: ParallelMode, workers: int, is_chief: bool, asked: _Asked) -
     hook = together.make_session_run_hook(is_chief, num_tokens=0)
     hook.begin()  # sessions without hooks have only this graph, as it is now
     step = basic.group(token, name=asked.step_name)
-    return SharedUpdate(step, [counter], hook=hook)
+    return SharedUpdate(step, [counter], hook=hook, is_missed=hook.is_missed)
 
 
 class _StepOfScript(WrappedOptimizer):

@@ -27,7 +27,6 @@ from headrace.ops.state.variables_api import global_variables, report_uninitiali
 from headrace.train.optimizer import GradVar, Optimizer
 from headrace.train.queue_runner import QueueRunner
 from headrace.train.replica_updates import joining
-from headrace.train.session_run_hook import SessionRunHook
 from headrace.train.sync_replicas_hook import SyncReplicasHook
 from headrace.train.wrapped_optimizer import WrappedOptimizer
 
@@ -340,7 +339,7 @@ class SyncReplicasOptimizer(WrappedOptimizer):
         with get_default_graph().colocate_with(self._global_step):
             return self._enqueue_tokens(convert_to_tensor(num_tokens, dtypes.int64))
 
-    def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
+    def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
         """The hook that every replica needs: it initialises steps, and on the chief the rest.
 
         Args:
