@@ -49,8 +49,9 @@ class Flags:
         data_parallel: how a program that knows nothing of clusters trains on the one that
             ``TF_CONFIG`` describes: ``async``, ``sync``, ``sync:N`` with N backup workers, or
             ``all-reduce``; "" leaves it alone. `headrace launch` sets it for workers.
-        elastic: whether workers may join those of ``data_parallel`` later, so that one that is
-            alone shares its variables, too. `headrace launch --elastic` sets it.
+        elastic: with how many workers the job of ``data_parallel`` began, if others may join later,
+            so that one that is alone shares its variables, too; else 0. `headrace launch
+            --elastic` sets it.
         join: ``host:port`` of a task of the running cluster that the `tf.train.Server` of this
             process joins, though it knows that cluster already: the others do not know it yet.
         starts: how often the task of this process was started, this time included. `headrace
@@ -83,7 +84,7 @@ class Flags:
     data_parallel: str = _like(
         "(async|sync(:[0-9]+)?|all-reduce)?", "async, sync, sync:N or all-reduce"
     )
-    elastic: bool = False
+    elastic: int = 0
     join: str = ""
     starts: int = 1
     tf32: bool = False

@@ -34,10 +34,10 @@ def test_a_task_reads_its_cluster_from_its_environment():
 
 @pytest.mark.parametrize("elastic", [None, (1, 3)])
 def test_workers_know_whether_others_may_join(elastic):
-    job = LaunchJob("train.py", ps=1, workers=1, elastic=elastic)
+    job = LaunchJob("train.py", ps=1, workers=2, elastic=elastic)
     tasks = TaskId("worker", 0), TaskId("ps", 0)
     told = [environment_of(job, task).get("HEADRACE_ELASTIC") for task in tasks]
-    assert told == ["1" if elastic else None, None]
+    assert told == ["2" if elastic else None, None]
 
 
 def test_a_worker_that_comes_later_knows_whom_to_ask():

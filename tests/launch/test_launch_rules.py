@@ -280,6 +280,30 @@ def test_workers_are_started_as_the_cluster_wants_them():
     assert run.signals == [("ps/0", TERM)]
 
 
+def test_who_ends_before_one_that_is_to_leave_has_done_the_work():
+    run = Run(ps=1, workers=2, elastic=(1, 4))
+    run.size(3, missing=1, present=[0, 1])
+    # A loop that cannot be ended makes its last step, and the others theirs.
+    for task, text in (("0", "is done"), ("2", "has left, as it was asked to"), ("1", "is done")):
+        run.ends(f"worker/{task}")
+        run.size(2, present=[0, 1, 2])
+        assert run.said == [f"worker/{task} {text}"]
+    assert run.state("worker/0") is State.DONE
+    assert run.signals == [("ps/0", TERM)]
+
+
+def test_the_others_go_on_without_one_that_came_later_and_fails_at_once():
+    run = Run(ps=1, workers=2, elastic=(2, 4), restarts=1)
+    run.now = LATE
+    assert run.size(3, missing=1, present=[0, 1]) == ["worker/2"]
+    run.ends("worker/2", 1, after=0.5)
+    assert run.said == ["worker/2 has ended: exit status 1. It is started again in 0.5 s."]
+    run.waits()
+    run.ends("worker/2", 1, after=0.5)
+    assert run.said[0].endswith("for the 2nd time in a row, and is given up. The others go on.")
+    assert (run.signals, run.state("worker/0")) == ([], State.RUNNING)
+
+
 def test_more_than_a_launch_can_start_is_said_once():
     run = Run(ps=2, workers=1, elastic=(1, 2))
     run.size(9, missing=8, present=[0])

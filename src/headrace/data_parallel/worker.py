@@ -101,6 +101,11 @@ class ScriptWorker:
         return self.worker == 0
 
     @property
+    def founders(self) -> int:
+        """How many workers the job began with: those that join later make updates as they do."""
+        return flags.elastic or self.workers
+
+    @property
     def averages(self) -> bool:
         return self.mode.joins_gradients
 
@@ -171,7 +176,7 @@ class ScriptWorker:
         weights = self._weights([grad for grad, _ in pairs]) if self.workers > 1 else {}
         with share.suspended():
             step = updates.apply(
-                self.mode, self.workers, self.is_chief, optimizer, pairs, global_step, name
+                self.mode, self.founders, self.is_chief, optimizer, pairs, global_step, name
             )
         state.updates[-1].weights = weights
         return step

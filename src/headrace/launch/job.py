@@ -277,7 +277,7 @@ def environment_of(job: LaunchJob, task: TaskId, contact: str = "") -> dict[str,
     if task.job in (CHIEF, WORKER) and job.data_parallel:
         found["HEADRACE_DATA_PARALLEL"] = job.data_parallel
         if job.elastic:
-            found["HEADRACE_ELASTIC"] = "1"
+            found["HEADRACE_ELASTIC"] = str(job.workers)
     if contact:
         found["HEADRACE_JOIN"] = contact
     if job.metrics_port is not None and task.job != EVALUATOR:

@@ -8,7 +8,8 @@ Events come in with the time, in seconds; instructions go out.
   `restarts` times in a row. A life of a minute counts from the beginning. A worker of a job with
   servers that fails too often is left out, and so is the evaluator; otherwise all are ended.
 - A program that fails with a status, not by a signal, in the first seconds of its first life would
-  do so again: all are ended; unless a signal has ended another task, whose loss may be why.
+  do so again: all are ended; unless a signal has ended another task, whose loss may be why, or it
+  has come later to others that train.
 - Workers without servers (all-reduce) go on without one that has failed, which cannot come back
   among them. When none is left all are started again.
 - A worker that was started again, and waits for a group of all-reduce whose members have all ended
@@ -267,9 +268,8 @@ class LaunchRules:
             if not known and now < ended + self._timing.answer:
                 continue
             del self._asked[task]
-            others = sum(t.task.job == task.job for t in self._of(State.RUNNING, State.WAITING))
             wanted = self._size.wanted.get(task.job) if self._size else None
-            if wanted is not None and others >= wanted:
+            if wanted is not None and self._before(task) >= wanted:
                 self.tasks[task].state = State.LEFT
                 done.append(Say(f"{task} has left, as it was asked to"))
             else:
@@ -345,6 +345,11 @@ class LaunchRules:
     def _trainers(self, *states: State) -> list[TaskLife]:
         return [t for t in self._of(*states) if t.task.job in _TRAINERS]
 
+    def _before(self, task: TaskId) -> int:
+        """How many tasks of the same job come first when some are to leave: the highest do."""
+        here = self._of(State.RUNNING, State.WAITING, State.DONE)
+        return sum(t.task.job == task.job and t.task.index < task.index for t in here)
+
     def _has_ended(self) -> bool:
         """Whether some worker is at the end of the training."""
         return bool(self._trainers(State.DONE))
@@ -352,7 +357,8 @@ class LaunchRules:
     def _failed(self, life: TaskLife, status: int, now: float) -> list[Instruction]:
         lived, task = now - life.began, life.task
         how = f"{task} has ended: {words_of(status)}"
-        would_again = status > 0 and life.starts == 1 and lived < self._timing.early
+        is_early = life.starts == 1 and lived < self._timing.early
+        would_again = status > 0 and is_early and not self.has_joined(task)
         if would_again and not self._was_killed(task):
             life.state = State.FAILED
             text = f"{how}, {lived:.1f} s after its start. It would end so again: all are ended."
