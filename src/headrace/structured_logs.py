@@ -14,7 +14,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-__all__ = ["EVENTS", "JsonFormatter", "counts", "json_line", "short_task", "tell", "this_task"]
+__all__ = [
+    "EVENTS",
+    "JsonFormatter",
+    "counts",
+    "json_line",
+    "read_json_line",
+    "short_task",
+    "tell",
+    "this_task",
+]
 
 #: What happens to a cluster, by the name that it has in logs and metrics.
 EVENTS: Final = {
@@ -37,6 +46,9 @@ EVENTS: Final = {
     "checkpoint_saved": "a checkpoint is complete",
     "checkpoint_restored": "variables were restored from a checkpoint",
 }
+
+#: Of each line, in this order; others may follow.
+_KEYS = ("time", "level", "logger", "task", "step", "event", "message", "fields")
 
 _counts = dict.fromkeys(EVENTS, 0)
 _lock = threading.Lock()
@@ -141,3 +153,28 @@ def json_line(
         "fields": fields or {},
     }
     return json.dumps(line | more, default=str)
+
+
+def read_json_line(text: str) -> dict[str, Any] | None:
+    """What `json_line` has written, by its keys; None for any other text.
+
+    >>> read_json_line(json_line(0.0, "INFO", "output", "up"))["message"]
+    'up'
+    >>> read_json_line('{"time": "now"}')
+    """
+    if not (text.startswith('{"time": ') and text.endswith("}")):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return found if tuple(found)[: len(_KEYS)] == _KEYS else None
+
+
+def _refuse(constant: str) -> None:
+    """NaN and the infinities, which Python reads, are no JSON.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{constant} is no JSON.")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import headrace as tf
 from headrace.cli import cluster as commands
-from headrace.cli import main
+from headrace.cli import consoles, main
 from headrace.distributed.protocol import control_pb2 as cpb
 from headrace.distributed.services import admin
 
@@ -56,9 +56,9 @@ def test_status_cuts_nothing(columns, monkeypatch):
     out = io.StringIO()
     if columns:
         make = functools.partial(Console, force_terminal=True, no_color=True, width=int(columns))
-        monkeypatch.setattr(commands, "Console", lambda **_: make(file=out))
+        monkeypatch.setattr(consoles, "Console", lambda **_: make(file=out))
     else:
-        monkeypatch.setattr(commands, "Console", functools.partial(Console, file=out))
+        monkeypatch.setattr(consoles, "Console", functools.partial(Console, file=out))
     assert commands.show_status("127.0.0.1:1", True)
     text = out.getvalue()
     assert "…" not in text
@@ -66,6 +66,29 @@ def test_status_cuts_nothing(columns, monkeypatch):
         lines = text.splitlines()
         for name, address in zip(names, addresses, strict=True):
             assert any(commands.short(name) in line and address in line for line in lines)
+
+
+def test_brackets_in_addresses_and_names_are_no_markup(monkeypatch):
+    tasks = [
+        cpb.TaskStatus(
+            task="/job:ps/replica:0/task:0",
+            address="[fe80::1]:2222",
+            variables=[cpb.VariableStatus(name="of:x:mine/[/b]", kind="queue")],
+            threads=[cpb.ThreadStatus(name="[/b]", stack="[bold]")],
+        ),
+        cpb.TaskStatus(
+            task="/job:ps/replica:0/task:1",
+            address="[fe80::2]:2222",
+            problem="[fe80::2]:2222 is gone",
+        ),
+    ]
+    monkeypatch.setattr(admin, "status", lambda *_, **__: tasks)
+    text = CliRunner().invoke(main, ["status", "127.0.0.1:1"]).output
+    for name in ("[fe80::1]:2222", "of:x:mine/[/b]", "does not answer: [fe80::2]:2222 is gone"):
+        assert name in text
+    text = CliRunner().invoke(main, ["status", "--stacks", "127.0.0.1:1"]).output
+    assert "/job:ps/task:0: [/b]" in text
+    assert "[bold]" in text
 
 
 def test_shutdown_makes_join_return(server):

@@ -95,6 +95,22 @@ def test_status_has_totals(address):
     assert re.search(r"In all: \d+ steps; 4.0 KiB of variables; \d", result.output)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status", "--watch", "--interval"],
+        ["trace", "--out", "x", "--timeout"],
+        ["chaos", "--minutes"],
+        ["chaos", "--every"],
+    ],
+)
+@pytest.mark.parametrize("number", ["nan", "inf", "1e30", "-nan"])
+def test_times_are_numbers_that_can_be_waited_for(words, number):
+    result = run(*words, number, *([] if words[0] == "chaos" else ["127.0.0.1:1"]))
+    assert result.exit_code == 2
+    assert f"Invalid value for '{words[-1]}'" in result.output
+
+
 def test_watching_excludes_other_views(address):
     result = run("status", "--watch", "--steps", address)
     assert result.exit_code == 2
@@ -140,6 +156,36 @@ class Answers:
         return StatusWatch("host0:1", self.ask, lambda: self.now, self.wait)
 
 
+def panel_of(watched, width):
+    console = Console(file=io.StringIO(), width=width, markup=False)
+    console.print(watched.panel(console))
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_at_each_width_names_and_numbers_are_whole(width):
+    lost = task(2, problem="it has not answered for a long time, and nobody knows why")
+    answers = Answers([task(i, 0) for i in range(3)], [task(0, 1000), task(1, 12345), lost])
+    watched = answers.watch()
+    list(watched.rounds(1.0, 2))
+    text = panel_of(watched, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert all(f"worker/{i}" in text for i in range(3))
+    assert "12345.0" in text
+    assert "worker/2 does not answer" in text
+    assert ("┃" in text) == (width == 120)
+
+
+def test_columns_of_which_no_task_has_anything_are_left_out():
+    answers = Answers([task(0)], [task(0, 100)])
+    watched = answers.watch()
+    list(watched.rounds(1.0, 2))
+    text = panel_of(watched, 150)
+    assert "steps/s" in text
+    assert "failed" not in text
+    assert "variables" not in text.splitlines()[2]
+
+
 def test_a_straggler_is_told():
     first = [task(i, 0) for i in range(3)]
     answers = Answers(first, [task(0, 100), task(1, 98), task(2, 20)])
@@ -148,10 +194,8 @@ def test_a_straggler_is_told():
     lines = watched.lines()
     assert "straggler" not in lines[0] + lines[1]
     assert lines[2].endswith("straggler: 0.20 of the median of steps")
-    out = io.StringIO()
-    Console(file=out, width=150).print(watched.panel())
-    text = out.getvalue()
-    assert "0.20 of the median of steps" in text
+    text = panel_of(watched, 150)
+    assert "worker/2 is a straggler: 0.20 of the median of steps" in text
     assert "Links" in text
     assert "ps/0" in text
 
@@ -194,6 +238,14 @@ def test_a_trace_needs_a_place(address):
     result = run("trace", address)
     assert result.exit_code == 2
     assert "--out FILE, --logdir DIR or both" in result.output
+
+
+def test_a_trace_whose_folder_cannot_be_made(address, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("trace", address, "--logdir", str(tmp_path / "file"))
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: The trace cannot be written: ")
+    assert len(result.output.splitlines()) == 1
 
 
 def test_a_trace_where_nothing_runs(tmp_path):

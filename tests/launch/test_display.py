@@ -10,6 +10,7 @@ from rich.console import Console
 from headrace.launch.display import Display
 from headrace.launch.job import TaskId
 from headrace.launch.processes import have_streams
+from headrace.structured_logs import json_line
 
 
 @pytest.fixture
@@ -32,10 +33,27 @@ def test_what_tasks_print_has_their_name(lines):
     assert line["event"] is None
 
 
-def test_their_logs_go_on_as_they_are(lines):
-    told = '{"time": "2026", "level": "INFO", "task": "ps/0", "event": "peer_lost"}'
+@pytest.mark.parametrize("known", ["/job:ps/replica:0/task:0", ""])
+def test_their_logs_go_on_as_they_are_with_their_name(lines, known):
+    told = json_line(0.0, "INFO", "tensorflow", "up", task=known, event="peer_lost", exception="x")
     (line,) = lines(lambda d: d.output(TaskId("ps", 0), [told]))
-    assert line == json.loads(told)
+    assert line == json.loads(told) | {"task": "ps/0"}
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        '{"time": nan}',
+        '{"time": 1}',
+        '{"time": "now", "level": "INFO"}',
+        json_line(0.0, "INFO", "a", "b").replace("null", "NaN"),
+        json_line(0.0, "INFO", "a", "cut off here")[:80] + json_line(0.0, "INFO", "a", "b"),
+        '{"time": ' + "[" * 100_000 + "}",
+    ],
+)
+def test_what_only_looks_like_a_line_of_a_log_is_output(lines, printed):
+    (line,) = lines(lambda d: d.output(TaskId("ps", 0), [printed]))
+    assert (line["logger"], line["task"], line["message"]) == ("output", "ps/0", printed)
 
 
 def test_what_the_launcher_says(lines):

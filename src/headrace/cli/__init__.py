@@ -16,6 +16,7 @@ from headrace.chaos.schedule import KINDS
 from headrace.cli.group import CommandGroup
 from headrace.cli.launch import launch_command
 from headrace.cli.operations import doctor_command, trace_command
+from headrace.cli.ranges import DAY, RealRange
 
 __all__ = ["main"]
 
@@ -89,7 +90,7 @@ def demo_command(
 @main.command("chaos")
 @click.option(
     "--minutes",
-    type=click.FloatRange(min=0.05),
+    type=RealRange(0.05, 60 * 24 * 365),
     default=10.0,
     show_default=True,
     help="How long faults happen, in each mode.",
@@ -118,7 +119,7 @@ def demo_command(
 )
 @click.option(
     "--every",
-    type=click.FloatRange(min=0.1),
+    type=RealRange(0.1, DAY),
     default=4.0,
     show_default=True,
     help="Seconds between two faults, on average.",
@@ -199,7 +200,7 @@ def certs_command(output_dir: Path, hosts: tuple[str, ...], days: int, force: bo
 @click.option("--watch", is_flag=True, help="What the tasks do in a second, until Ctrl-C.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=RealRange(0.1, DAY),
     default=2.0,
     show_default=True,
     help="With --watch: seconds between two looks.",

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
 
+from headrace.cli.consoles import plain_console
 from headrace.distributed.services import admin
 from headrace.errors import OpError
 
@@ -55,7 +56,7 @@ def show_positions(address: str, cluster: bool, steps: bool, stacks: bool) -> bo
         for thread in task.threads:
             rule = Rule(f"{short(task.task)}: {thread.name}", align="left")
             console.print(rule, width=min(console.width, _RULE))
-            console.print(thread.stack, markup=False, highlight=False)
+            console.print(thread.stack, highlight=False)
     return not any(t.problem for t in tasks)
 
 
@@ -67,9 +68,9 @@ def _asked(address: str, cluster: bool, **more: bool) -> list[Any]:
 
 
 def _console() -> Console:
-    console = Console()
+    console = plain_console()
     # Whoever reads a pipe wants whole addresses.
-    return console if console.is_terminal else Console(width=_UNCUT)
+    return console if console.is_terminal else plain_console(_UNCUT)
 
 
 def _print_problems(console: Console, tasks: list[Any]) -> None:

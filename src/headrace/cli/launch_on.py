@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from headrace.cli.ranges import DAY, RealRange
 from headrace.launch.job import CHIEF, EVALUATOR, SERVER, WORKER, LaunchJob, Resources
 
 __all__ = ["OPTIONS", "check_options", "cluster_options", "launch_on", "resources_of"]
@@ -46,7 +47,9 @@ _RAY = {
         type=click.Choice(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"]),
         help="Ray: how tasks are placed; PACK by default.",
     ),
-    "wait": click.option("--wait", type=float, help="Ray: seconds that an autoscaler may take."),
+    "wait": click.option(
+        "--wait", type=RealRange(0, 7 * DAY), help="Ray: seconds that an autoscaler may take."
+    ),
 }
 _BOTH = {
     name: click.option(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from headrace.cli.ranges import DAY, RealRange
+
 __all__ = ["doctor_command", "trace_command"]
 
 
@@ -21,7 +23,7 @@ __all__ = ["doctor_command", "trace_command"]
 @click.option("--logdir", metavar="DIR", help="A folder of TensorBoard, for its profile page.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0.1),
+    type=RealRange(0.1, DAY),
     default=30.0,
     show_default=True,
     help="Seconds to wait for a step.",
@@ -58,7 +60,7 @@ def trace_command(address: str, out: Path | None, logdir: str | None, timeout: f
             run = f"{datetime.now():%Y_%m_%d_%H_%M_%S}"
             path = write_profile(logdir, run, slices)
             click.echo(f"{path}: for tensorboard --logdir {logdir}")
-    except OSError as error:
+    except (OSError, OpError, ValueError, ImportError) as error:
         raise click.ClickException(f"The trace cannot be written: {error}") from None
     click.echo(f"a step of {(end - begin) / 1e3:.1f} ms on {', '.join(tasks)}")
 

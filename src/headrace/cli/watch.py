@@ -11,10 +11,12 @@ from typing import Any
 import click
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from headrace.cli.cluster import readable_bytes
+from headrace.cli.consoles import plain_console
 from headrace.distributed.services import admin
 from headrace.errors import OpError
 from headrace.operations.readings import ClusterReading, Readings, TaskRates, total
@@ -26,6 +28,8 @@ __all__ = ["StatusWatch", "watch_cluster"]
 _GONE_SECONDS = 10.0
 #: So many links are shown: those with most bytes.
 _MOST_LINKS = 20
+#: Columns, of what is measured and not shown.
+_ANY_WIDTH = 10_000
 
 
 def watch_cluster(address: str, interval: float, count: int | None) -> None:
@@ -37,13 +41,13 @@ def watch_cluster(address: str, interval: float, count: int | None) -> None:
     # Wherever it comes: also while something is drawn.
     with contextlib.suppress(KeyboardInterrupt):
         watch = StatusWatch(address)
-        console = Console()
+        console = plain_console()
         if not console.is_terminal:
             _plainly(watch, interval, count)
             return
         with Live(console=console, auto_refresh=False, screen=False) as live:
             for _ in watch.rounds(interval, count):
-                live.update(watch.panel(), refresh=True)
+                live.update(watch.panel(console), refresh=True)
 
 
 def _plainly(watch: StatusWatch, interval: float, count: int | None) -> None:
@@ -124,21 +128,37 @@ class StatusWatch:
             found.append(" ".join([task.task, *words]))
         return [*found, f"cluster {self._summary()}"]
 
-    def panel(self) -> RenderableType:
-        """The same as tables, with the links."""
+    def panel(self, console: Console) -> RenderableType:
+        """The same as tables, with the links, where the console is wide enough for whole words."""
+        tables = [self._task_table(), self._link_table()]
+        shown = [table for table in tables if table.row_count]
+        options = console.options.update(max_width=_ANY_WIDTH)
+        if any(Measurement.get(console, options, t).maximum > console.width for t in shown):
+            return Text("\n".join(self.lines()))
+        return Group(*shown[:1], *self._notes(), *shown[1:])
+
+    def _task_table(self) -> Table:
+        table = Table(title=self._summary())
+        rows = [(task, {} if task.problem else _values(task)) for task in self._tasks]
+        # A column of which no task has anything would only take room.
+        names = [n for n in _values(TaskRates("", "")) if any(row.get(n) for _, row in rows)]
+        table.add_column("task")
+        for name in names:
+            table.add_column(name, justify="right")
+        for task, row in rows:
+            table.add_row(task.task, *(row.get(name, "") for name in names))
+        return table
+
+    def _notes(self) -> list[Text]:
+        """What there is to say of single tasks: sentences, which would make a table too wide."""
         slow = stragglers(self._tasks)
-        tasks = Table(title=self._summary())
-        names = list(_values(TaskRates("", "")))
-        for name in ("task", *names, ""):
-            right = name in names
-            tasks.add_column(name, justify="right" if right else "left", overflow="fold")
-        for task in self._tasks:
-            if task.problem:
-                blank = [""] * len(names)
-                tasks.add_row(task.task, *blank, Text(f"no answer: {task.problem}", "red"))
-                continue
-            why = slow.get(task.task, "")
-            tasks.add_row(task.task, *_values(task).values(), Text(why, "yellow"))
+        dead = [t for t in self._tasks if t.problem]
+        return [
+            *(Text(f"{t.task} does not answer: {t.problem}", "red") for t in dead),
+            *(Text(f"{task} is a straggler: {why}", "yellow") for task, why in slow.items()),
+        ]
+
+    def _link_table(self) -> Table:
         links = Table(title="Links")
         for name in ("task", "peer", "transport", "received", "sent", "in all"):
             left = name in ("task", "peer", "transport")
@@ -151,7 +171,7 @@ class StatusWatch:
             both = readable_bytes(link.received_total + link.sent_total)
             rates = (_rate_of_bytes(link.received), _rate_of_bytes(link.sent))
             links.add_row(link.task, link.peer, link.transport, *rates, both)
-        return Group(tasks, links) if links.row_count else tasks
+        return links
 
     def _summary(self) -> str:
         tasks = self._tasks

@@ -67,7 +67,11 @@ class _Notice:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         console = self._console or Console(stderr=True)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+        )
         progress = Progress(*columns, console=console, transient=True)
         task = progress.add_task(f"Compiling {self._label}", total=None)
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace.launch.job import TaskId
-from headrace.structured_logs import json_line
+from headrace.structured_logs import json_line, read_json_line
 
 __all__ = ["Display", "TaskRow"]
 
@@ -194,14 +195,18 @@ class Display:
 
 
 def _as_json(line: str, logger: str, level: str, task: str = "") -> str:
-    """A line of a log; what is one already stays as it is.
+    """A line of a log; what is one already stays as it is, and has its task.
 
-    >>> _as_json('{"time": "...", "message": "up"}', "output", "INFO")
-    '{"time": "...", "message": "up"}'
+    >>> of_a_task = _as_json("up", "tensorflow", "INFO")
+    >>> '"task": "ps/0"' in _as_json(of_a_task, "output", "INFO", "ps/0")
+    True
     """
-    if line.startswith('{"time": ') and line.endswith("}"):
-        return line
-    return json_line(time.time(), level, logger, line, task=task)
+    told = read_json_line(line)
+    if told is None:
+        return json_line(time.time(), level, logger, line, task=task)
+    if task and not told["task"]:
+        return json.dumps(told | {"task": task})
+    return line
 
 
 def _write(text: str, stream: TextIO | None = None) -> None:
