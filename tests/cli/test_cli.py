@@ -14,6 +14,7 @@ from rich.console import Console
 from headrace.cli import demo, main
 from headrace.cli.demo_run import Run, draw, summary
 from headrace.examples.digits import load_digits
+from headrace.launch import command
 
 
 @pytest.fixture
@@ -34,13 +35,22 @@ def test_version_and_help():
 @pytest.mark.parametrize("words", [["--version"], ["status", "--help"], ["doctor", "--json"]])
 def test_a_full_disk_behind_standard_output_is_a_line(words, unbuffered):
     environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-    command = [sys.executable, "-m", "headrace", *words]
+    line = [sys.executable, "-m", "headrace", *words]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environ, check=False
+            line, stdout=full, stderr=subprocess.PIPE, text=True, env=environ, check=False
         )
     assert done.returncode == 1
     assert done.stderr == "Error: cannot write: No space left on device\n"
+
+
+def test_ctrl_c_has_the_exit_status_that_shells_give_it(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_launch", interrupted)
+    result = CliRunner().invoke(main, ["launch", "script.py"])
+    assert (result.exit_code, result.stderr) == (130, "\nAborted!\n")
 
 
 def test_bad_options_are_refused():

@@ -79,6 +79,18 @@ def test_the_second_ctrl_c_kills_who_does_not_listen(launch):
 
 
 @pytest.mark.slow
+def test_more_ctrl_c_while_a_launch_ends_do_not_change_its_status(launch):
+    run = launch("import time\nprint('here')\ntime.sleep(1000)", "script.py")
+    eventually(lambda: "here" in run.log("worker/0"))
+    while run.process.poll() is None:
+        run.process.send_signal(signal.SIGINT)
+    status, _, errors = run.end()
+    assert status == 130
+    assert "Aborted" not in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.slow
 def test_nothing_outlives_a_launcher_that_is_killed(launch):
     run = launch(CLUSTER, *TWO, "1000000")
     eventually(lambda: "loss:" in run.log("worker/0"))

@@ -1,10 +1,11 @@
-"""The group of all commands: what they do where their output cannot be written."""
+"""The group of all commands: how they end by Ctrl-C, and where output cannot be written."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,13 +36,17 @@ class CommandGroup(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """See `click.Command.invoke`.
+        """See `click.Command.invoke`. Ctrl-C has the exit status that shells give it, not 1.
 
         Raises:
             click.ClickException: if what the command writes cannot be written.
         """
-        with _written():
-            return super().invoke(ctx)
+        try:
+            with _written():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\nAborted!", err=True)
+            ctx.exit(128 + signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -75,6 +75,8 @@ class Launcher:
             launch.log_folder, self._incomplete, "-".join(["launcher", *parts]) + ".log"
         )
         self._caught: list[int] = []
+        #: Whether a signal has ended the launch.
+        self._is_told = False
         self._started_at = time.monotonic()
         self._bell, self._ring = socket.socketpair()
         self._watch = ClusterWatch(self._asked_first, launch.job.elastic is not None, self._wake)
@@ -131,7 +133,7 @@ class Launcher:
         return max(0.0, min(left, _LONGEST_WAIT))
 
     def _stop(self, number: int, now: float) -> None:
-        is_first = not self._rules.is_stopping
+        self._is_told, is_first = True, not self._rules.is_stopping
         again = " (again: kills them)" if is_first and number == signal.SIGINT else ""
         self._display.say(f"{signal.Signals(number).name}: all tasks are asked to end{again}")
         self._do(self._rules.stop(number, now))
@@ -269,7 +271,11 @@ class Launcher:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Signals of this process become events of the loop."""
+        """Signals of this process become events of the loop.
+
+        Where one has ended the launch, others change nothing until the process is gone: one that
+        came while Python ends would kill it, and its exit status would be another.
+        """
         wakeup = signal.set_wakeup_fd(self._ring.fileno(), warn_on_full_buffer=False)
         before = {
             number: signal.signal(number, lambda number, _: self._caught.append(number))
@@ -279,7 +285,7 @@ class Launcher:
             yield
         finally:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_IGN if self._is_told else handler)
             signal.set_wakeup_fd(wakeup)
 
     # -- what is shown ----------------------------------------------------------------------------
