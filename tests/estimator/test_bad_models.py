@@ -181,6 +181,25 @@ def test_a_checkpoint_of_another_model(tmp_path):
         assert not any(row[0] == "global_step" for row in rows)
 
 
+@pytest.mark.parametrize(
+    "estimator", [tf.estimator.LinearClassifier, tf.estimator.BoostedTreesClassifier]
+)
+def test_input_without_elements_is_told(estimator, tmp_path, caplog):
+    def nothing():
+        rows = ({"x": np.zeros((0, 2), np.float32)}, np.zeros(0, np.int64))
+        return tf.data.Dataset.from_tensor_slices(rows).batch(4)
+
+    columns = [tf.feature_column.numeric_column("x", (2,))]
+    more = {"n_batches_per_layer": 1} if "Trees" in estimator.__name__ else {}
+    model = estimator(columns, model_dir=str(tmp_path), **more).train(nothing)
+    assert caplog.text.count("Training with estimator made no steps.") == 1
+    assert "The input_fn nothing" in caplog.text
+    assert model.evaluate(nothing)["accuracy"] == 0
+    assert caplog.text.count("Evaluation with estimator made no steps.") == 1
+    assert list(model.predict(nothing)) == []
+    assert caplog.text.count("made no steps") == 2
+
+
 def test_evaluation_without_end(tmp_path, caplog):
     estimator = tf.estimator.Estimator(line, str(tmp_path))
 

@@ -229,7 +229,7 @@ class Estimator:
             inputs, spec = self._build(input_fn, ModeKeys.TRAIN)
             self._warm_start(None)
             with inputs.named():
-                return train_spec(spec, config, [*inputs.hooks, *hooks], listeners)
+                return train_spec(spec, config, [*inputs.hooks_of("Training"), *hooks], listeners)
 
     # -- evaluate ----------------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ class Estimator:
                 all_hooks.append(EndlessInputHook(inputs.function))
             else:
                 all_hooks.append(StopAfterNEvalsHook(steps))
-            hooks = [*inputs.hooks, *all_hooks]
+            hooks = [*inputs.hooks_of("Evaluation"), *all_hooks]
             with inputs.named():
                 return evaluate_spec(spec, config, hooks, path, self.eval_dir(name))
 

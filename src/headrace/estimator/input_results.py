@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from headrace import logging
 from headrace.data.dataset import Dataset
 from headrace.data.iterators import make_initializable_iterator
 from headrace.errors import OpError
@@ -15,6 +16,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.graph.tensor import Tensor
 from headrace.ops.sparse.sparse_tensor import SparseTensor
+from headrace.ops.state import share
 from headrace.train.session_run_hook import SessionRunHook
 
 __all__ = ["Inputs", "inputs_of"]
@@ -41,6 +43,29 @@ class DatasetInitializerHook(SessionRunHook):
         session.run(self._initializer)
 
 
+class EmptyInputHook(SessionRunHook):
+    """Says so if a loop has made no step: what should have given its input.
+
+    Args:
+        loop: "Training" or "Evaluation".
+    """
+
+    def __init__(self, loop: str, inputs: Inputs) -> None:
+        self._loop, self._inputs = loop, inputs
+        self._any_step = False
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._any_step = True
+
+    def end(self, session: Any) -> None:
+        if not self._any_step and not share.is_left_to_chief():
+            logging.warning(
+                "%s with estimator made no steps. Perhaps input is empty or misspecified. %s",
+                self._loop,
+                self._inputs.text(),
+            )
+
+
 class Inputs:
     """Features and labels in a graph, and where they come from.
 
@@ -59,6 +84,10 @@ class Inputs:
         self.dataset = dataset
         self.hooks = hooks
         self.function = function
+
+    def hooks_of(self, loop: str) -> list[SessionRunHook]:
+        """The hooks of a loop that is to make steps: "Training" or "Evaluation"."""
+        return [*self.hooks, EmptyInputHook(loop, self)]
 
     @contextmanager
     def named(self, building: bool = False) -> Iterator[None]:

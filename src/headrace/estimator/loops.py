@@ -17,7 +17,6 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.keys import GraphKeys
 from headrace.metrics import mean
 from headrace.ops.control.basic import group
-from headrace.ops.state import share
 from headrace.train.basic_session_run_hooks import (
     LoggingTensorHook,
     NanTensorHook,
@@ -66,7 +65,7 @@ def train_spec(
         # With a master, which also evaluates, the first worker writes summaries.
         worker_hooks.extend(_summaries_of_worker(spec, config))
         summary_steps, count_steps = 0, None
-    loss, any_step = None, False
+    loss = None
     with (
         naming_both_models(None, str(config.model_dir)),
         MonitoredTrainingSession(
@@ -86,11 +85,6 @@ def train_spec(
         wanted = [spec.train_op, spec.loss]
         while not session.should_stop():
             _, loss = session.run(wanted)
-            any_step = True
-    if not any_step and not share.is_left_to_chief():
-        logging.warning(
-            "Training with estimator made no steps. Perhaps input is empty or misspecified."
-        )
     return loss
 
 
