@@ -262,6 +262,24 @@ def test_a_trace_where_nothing_runs(tmp_path):
         server.stop()
 
 
+@pytest.mark.parametrize("words", [["doctor", "--storage"], ["trace", "--logdir"]])
+def test_a_folder_has_a_name(words):
+    result = run(*words, "", "127.0.0.1:1")
+    assert result.exit_code == 2
+    assert "it names no folder" in result.output
+
+
+def test_a_folder_of_the_doctor_is_the_same_for_tasks_that_work_elsewhere(address, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "headrace.operations.doctor.cluster.check_cluster",
+        lambda address, storage: asked.append(storage) or [],
+    )
+    run("doctor", address, "--storage", "here/below")
+    run("doctor", address, "--storage", "s3://bucket/below")
+    assert asked == [str(Path("here/below").absolute()), "s3://bucket/below"]
+
+
 def test_the_doctor_tells_what_to_mend(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("doctor", "--storage", str(tmp_path / "file" / "folder"))

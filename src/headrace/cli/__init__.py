@@ -16,7 +16,7 @@ from headrace.chaos.schedule import KINDS
 from headrace.cli.group import CommandGroup
 from headrace.cli.launch import launch_command
 from headrace.cli.operations import doctor_command, trace_command
-from headrace.cli.ranges import DAY, RealRange
+from headrace.cli.values import DAY, RealRange
 
 __all__ = ["main"]
 

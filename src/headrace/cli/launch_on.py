@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from headrace.cli.ranges import DAY, RealRange
+from headrace.cli.values import DAY, RealRange
 from headrace.launch.job import CHIEF, EVALUATOR, SERVER, WORKER, LaunchJob, Resources
 
 __all__ = ["OPTIONS", "check_options", "cluster_options", "launch_on", "resources_of"]

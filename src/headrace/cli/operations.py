@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from headrace.cli.ranges import DAY, RealRange
+from headrace.cli.values import DAY, RealRange, folder_named
 
 __all__ = ["doctor_command", "trace_command"]
 
@@ -20,7 +20,12 @@ __all__ = ["doctor_command", "trace_command"]
     metavar="FILE",
     help="A file for Perfetto and chrome://tracing.",
 )
-@click.option("--logdir", metavar="DIR", help="A folder of TensorBoard, for its profile page.")
+@click.option(
+    "--logdir",
+    metavar="DIR",
+    callback=folder_named,
+    help="A folder of TensorBoard, for its profile page.",
+)
 @click.option(
     "--timeout",
     type=RealRange(0.1, DAY),
@@ -52,23 +57,30 @@ def trace_command(address: str, out: Path | None, logdir: str | None, timeout: f
     slices = task_slices(traced.stats)
     begin, end = min(s.start for s in slices), max(s.end for s in slices)
     tasks = sorted({s.task for s in slices})
+    written = []
     try:
         if out is not None:
             out.write_text(chrome_trace(slices, traced.clocks))
-            click.echo(f"{out}: for https://ui.perfetto.dev")
+            written.append(f"{out}: for https://ui.perfetto.dev")
         if logdir is not None:
             run = f"{datetime.now():%Y_%m_%d_%H_%M_%S}"
             path = write_profile(logdir, run, slices)
-            click.echo(f"{path}: for tensorboard --logdir {logdir}")
+            written.append(f"{path}: for tensorboard --logdir {logdir}")
     except (OSError, OpError, ValueError, ImportError) as error:
         raise click.ClickException(f"The trace cannot be written: {error}") from None
+    click.echo("\n".join(written))
     click.echo(f"a step of {(end - begin) / 1e3:.1f} ms on {', '.join(tasks)}")
 
 
 @click.command("doctor")
 @click.argument("addresses", metavar="[HOST:PORT]...", nargs=-1)
 @click.option("--port", "ports", type=click.IntRange(1, 65535), multiple=True, help="To be free.")
-@click.option("--storage", metavar="DIR", help="Where checkpoints go; all tasks must see it.")
+@click.option(
+    "--storage",
+    metavar="DIR",
+    callback=folder_named,
+    help="Where checkpoints go; all tasks must see it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def doctor_command(
     addresses: tuple[str, ...], ports: tuple[int, ...], storage: str | None, as_json: bool
@@ -79,11 +91,15 @@ def doctor_command(
 
     Exit status 0: all is well; 1: something is worth a look; 2: something does not work.
     """
+    from headrace.files.paths import as_path, is_local
     from headrace.operations.doctor.cluster import check_cluster
     from headrace.operations.doctor.findings import Level, worst
     from headrace.operations.doctor.machine import check_machine
 
     if addresses:
+        if storage is not None and is_local(as_path(storage)):
+            # Tasks have working folders of their own.
+            storage = str(Path(as_path(storage)).absolute())
         findings = [f for address in addresses for f in check_cluster(address, storage)]
     else:
         findings = list(check_machine(ports, storage))

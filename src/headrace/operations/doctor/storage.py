@@ -36,19 +36,16 @@ def check_storage(folder: str, subject: str = "storage") -> Iterator[Finding]:
             yield fail(subject, text, "Checkpoints need a file system with whole renames.")
             return
         yield ok(subject, f"{folder}: files can be written, renamed and read")
+        if is_local(folder) and (free := shutil.disk_usage(folder).free) < _LEAST_ROOM:
+            text, mend = f"{folder}: {free / _GIB:.2f} GiB free", "Make room: remove what is old."
+            yield warn(subject, text, mend)
     except (OpError, OSError, ValueError, ImportError) as error:
         text = f"{folder}: {getattr(error, 'message', None) or error}"
         mend = "Give the user of the tasks the right to write there, or name another folder."
         yield fail(subject, text, mend)
-        return
     finally:
         for path in (first, second):
             forget(path)
-    if is_local(folder):
-        free = shutil.disk_usage(folder).free
-        if free < _LEAST_ROOM:
-            text, mend = f"{folder}: {free / _GIB:.2f} GiB free", "Make room: remove what is old."
-            yield warn(subject, text, mend)
 
 
 def forget(path: str) -> None:

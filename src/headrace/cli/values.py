@@ -1,4 +1,4 @@
-"""Numbers on the command line."""
+"""Values on the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["DAY", "RealRange"]
+__all__ = ["DAY", "RealRange", "folder_named"]
 
 #: Seconds; nothing that a command waits for takes longer.
 DAY = 86_400.0
@@ -32,3 +32,14 @@ class RealRange(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value} is no number.", param, ctx)
         return number
+
+
+def folder_named(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The callback of an option that names a folder, here or in a store.
+
+    Raises:
+        click.BadParameter: for ``""``, as a variable that is not set gives it.
+    """
+    if value == "":
+        raise click.BadParameter("it names no folder.", ctx, param)
+    return value
