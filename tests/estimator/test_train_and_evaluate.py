@@ -238,6 +238,14 @@ def _local_task(monkeypatch, kind):
     return cluster[kind][0]
 
 
+@pytest.mark.parametrize("kind", ["chief", "worker"])
+def test_training_without_a_server_is_refused_at_once(tmp_path, monkeypatch, kind):
+    address = _local_task(monkeypatch, kind)
+    message = f"gives this process the address {address}, where no server runs.*train_and_evaluate"
+    with pytest.raises(RuntimeError, match=message):
+        _estimator(tmp_path).train(once)
+
+
 def test_the_server_is_up_before_a_worker_begins(tmp_path, monkeypatch):
     address = _local_task(monkeypatch, "worker")
     before = set(threading.enumerate())

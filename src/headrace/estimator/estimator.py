@@ -187,7 +187,7 @@ class Estimator:
 
         Raises:
             ValueError: for impossible steps, and if this task is no one to train.
-            TypeError: if a hook or listener is none.
+            TypeError: if a hook or listener is none. RuntimeError: if this task has no server.
         """
         if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
             is_server = self._config.task_type == TaskType.PS

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace import logging, summary
+from headrace.errors import DeadlineExceededError, UnavailableError
 from headrace.estimator.checkpoints import naming_both_models
 from headrace.estimator.placement import TaskType
 from headrace.estimator.run_config import RunConfig
@@ -47,7 +48,12 @@ def train_spec(
     hooks: Sequence[SessionRunHook],
     saving_listeners: Sequence[CheckpointSaverListener],
 ) -> Any:
-    """Train until a hook stops or the input ends; the loss of the last step, None without one."""
+    """Train until a hook stops or the input ends; the loss of the last step, None without one.
+
+    Raises:
+        RuntimeError: if no server runs at the address that TF_CONFIG gives this process.
+    """
+    _check_server(config)
     graph = get_default_graph()
     if not any(t.op.name == "loss" for t in graph.get_collection(GraphKeys.SUMMARIES)):
         summary.scalar("loss", spec.loss)
@@ -86,6 +92,28 @@ def train_spec(
         while not session.should_stop():
             _, loss = session.run(wanted)
     return loss
+
+
+def _check_server(config: RunConfig) -> None:
+    spec, task, index = config.cluster_spec, config.task_type, config.task_id
+    if task not in spec.jobs:
+        return
+    address = spec.task_address(task, index)
+    if config.master != f"grpc://{address}":
+        return
+    from headrace.distributed.services import admin
+
+    try:
+        admin.status(address, cluster=False)
+    except DeadlineExceededError:
+        return
+    except UnavailableError:
+        raise RuntimeError(
+            f"TF_CONFIG gives this process the address {address}, where no server runs: "
+            "Estimator.train starts none, and would wait for it. Call "
+            "tf.estimator.train_and_evaluate, which starts it, or make a tf.train.Server first. "
+            "A script that does not name TF_CONFIG is spread by `headrace launch` itself."
+        ) from None
 
 
 def _saver(config: RunConfig) -> Saver:
