@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 
 import pytest
 
@@ -202,6 +203,19 @@ def test_defaults_and_replace(monkeypatch):
             make()
     with pytest.raises(ValueError, match=r"Replacing master is not supported. Allowed properties"):
         config.replace(master="x")
+
+
+def test_the_log_shows_a_config_in_one_line(tmp_path, caplog):
+    options = tf.GPUOptions(allow_growth=True)
+    given = tf.ConfigProto(log_device_placement=True, gpu_options=options)
+    config = tf.estimator.RunConfig(str(tmp_path), session_config=given)
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        tf.estimator.Estimator(lambda features: None, config=config)
+    (line,) = [r.getMessage() for r in caplog.records if "Using config" in r.getMessage()]
+    assert "\n" not in line
+    assert f"'_model_dir': '{tmp_path}'" in line
+    shown = "'_session_config': {gpu_options { allow_growth: true } log_device_placement: true}"
+    assert shown in line
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class Estimator:
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = warm_start_settings(warm_start_from)
         self._device_fn = self._config.device_fn or device_function(self._config)
-        logging.info("Using config: %s", vars(self._config))
+        logging.info("Using config: %s", self._config.in_one_line())
 
     def _assert_members_are_not_overridden(self) -> None:
         mine = {n for n in vars(Estimator) if not n.startswith("__")}

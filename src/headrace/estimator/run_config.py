@@ -211,6 +211,17 @@ class RunConfig:
         new._set(**kwargs)
         return new
 
+    def in_one_line(self) -> str:
+        """All settings, as a log shows them."""
+        from google.protobuf import message, text_format
+
+        def shown(value: Any) -> str:
+            if not isinstance(value, message.Message):
+                return repr(value)
+            return f"{{{text_format.MessageToString(value, as_one_line=True)}}}"
+
+        return f"{{{', '.join(f'{name!r}: {shown(v)}' for name, v in vars(self).items())}}}"
+
     def __deepcopy__(self, memo: Any) -> RunConfig:
         return copy.copy(self)  # what it holds is never changed
 
