@@ -12,6 +12,7 @@ import headrace as tf
 from headrace.distributed.protocol import control_pb2 as pb
 from headrace.distributed.security.certs import make_cluster_files
 from headrace.distributed.services import admin, operation_calls
+from headrace.errors import DeadlineExceededError, UnimplementedError
 from headrace.operations.doctor import cluster as checks
 from headrace.operations.doctor.cluster import Answer, check_cluster, check_skew
 from headrace.operations.doctor.findings import Level
@@ -127,6 +128,27 @@ def test_other_versions(servers, monkeypatch):
     assert [f.level for f in found] == [Level.fail, Level.warn]
     assert found[0].text.startswith("headrace: here 0.0, ps/0 has ")
     assert found[1].mend.startswith("pip install jax==9.9 there")
+
+
+def test_tasks_of_a_release_that_cannot_be_asked(servers, monkeypatch):
+    def ask(*_, **__):
+        raise UnimplementedError(None, None, "Method not found!")
+
+    monkeypatch.setattr(admin, "diagnose", ask)
+    found = list(check_cluster(servers[0].address))
+    (task,) = (f for f in found if f.subject == "ps/0")
+    assert "runs Headrace 0." in task.text
+    assert (task.level, task.mend) == (Level.fail, "Use the same release everywhere.")
+    assert "versions" not in levels(found)
+
+
+def test_a_task_that_is_too_slow_has_an_address(monkeypatch):
+    def ask(*_, **__):
+        raise DeadlineExceededError(None, None, "h:1 did not answer Status within 10 s")
+
+    monkeypatch.setattr(admin, "status", ask)
+    (found,) = check_cluster("127.0.0.1:1")
+    assert "does the task run" in found.mend
 
 
 def test_a_folder_that_is_another_one_elsewhere(servers, tmp_path, monkeypatch):

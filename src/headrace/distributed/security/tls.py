@@ -55,8 +55,9 @@ def problem(error: ssl.SSLError, place: str, security: Security) -> OpError:
         UnavailableError: bytes were damaged or did not come, and trying again may help.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.verify_message.rstrip(".")
         text = (
-            f"The certificate of {place} is not accepted: {error.verify_message}. It must be "
+            f"The certificate of {place} is not accepted: {reason}. It must be "
             f"signed by the authority in {CA_VARIABLE}={security.ca_file} and name that host; "
             "`headrace certs` makes certificates of one authority for all hosts."
         )

@@ -14,7 +14,12 @@ from headrace.distributed.security.credentials import Security
 from headrace.distributed.services import admin
 from headrace.distributed.services.host import releases
 from headrace.distributed.services.operation_calls import answer_name, new_nonce
-from headrace.errors import OpError, PermissionDeniedError, UnauthenticatedError, UnavailableError
+from headrace.errors import (
+    OpError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    UnimplementedError,
+)
 from headrace.files import system
 from headrace.operations.doctor.findings import Finding, fail, ok, warn
 from headrace.operations.doctor.storage import forget
@@ -79,6 +84,7 @@ def check_cluster(
             mend = "See its log; headrace doctor on its machine checks that."
             yield fail(short_task(task.task), text, mend)
     there = {task.address: short_task(task.task) for task in tasks if not task.problem}
+    versions = {task.address: task.package_version for task in tasks}
     yield ok("tasks", f"{len(there)} of {len(tasks)} answer")
     yield _security(address)
     answers: list[Answer] = []
@@ -87,6 +93,9 @@ def check_cluster(
     for place, call in calls.items():
         try:
             answers.append(call.result())
+        except UnimplementedError:
+            text = f"{place} runs Headrace {versions[place]}, which this one cannot ask"
+            yield fail(there[place], text, "Use the same release everywhere.")
         except (OpError, ValueError) as error:
             text = f"{place}: {getattr(error, 'message', error)}"
             mend = "Other tasks reach it, this machine does not: look at names, routes and walls."
@@ -110,7 +119,7 @@ def _unreached(address: str, error: Exception) -> Finding:
             "Use the certificates and the token of that cluster: HEADRACE_TLS_CA, "
             "HEADRACE_TLS_CERT, HEADRACE_TLS_KEY, HEADRACE_CLUSTER_TOKEN_FILE."
         )
-    elif not isinstance(error, UnavailableError):
+    elif not isinstance(error, OpError):
         mend = "Give host:port of a task."
     return fail(address, text, mend)
 
@@ -152,7 +161,7 @@ def _releases(answers: list[Answer]) -> Iterator[Finding]:
             mend = f"pip install {name}=={version} there, or the other way round."
             make: Any = fail if name == "headrace" else warn
             yield make("versions", text, mend)
-    if not different:
+    if answers and not different:
         yield ok("versions", ", ".join(f"{name} {version}" for name, version in own.items()))
 
 
