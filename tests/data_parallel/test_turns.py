@@ -1,6 +1,7 @@
 """Steps that are run once for all, with workers that join a job that is under way."""
 
 import threading
+from types import SimpleNamespace
 
 import headrace as tf
 from headrace.data_parallel.turns import Turns
@@ -94,3 +95,46 @@ def test_who_waits_does_something_meanwhile():
         for turns in made:
             turns.close()
         server.stop()
+
+
+def test_workers_without_servers_wait_for_nobody_that_was_lost():
+    server, looks = tf.train.Server.create_local_server(), []
+    device = "/job:localhost/task:0"
+    group = SimpleNamespace(
+        chief=0, shared_device=device, has_ended=[False, True].__getitem__, find_chief=bool
+    )
+    made = Turns(server.target, None, device, "", 0, 2, pause=looks.append, group=group)
+    try:
+        made.meet()
+        assert len(looks) < 100  # of 3000
+        # Its own number, and that it has seen all come.
+        assert made._numbers() == [1, 1, 0, 1, 0]
+    finally:
+        made.close()
+        server.stop()
+
+
+def test_workers_meet_at_another_one_when_the_chief_was_lost():
+    """What is on its task goes with it: the second worker has other numbers."""
+    servers = [tf.train.Server.create_local_server() for _ in range(2)]
+    group = SimpleNamespace(
+        chief=0, shared_device="/task:0", has_ended=lambda worker: False, find_chief=bool
+    )
+    made = [Turns(servers[0].target, None, "/task:0", "", w, 2, group=group) for w in (0, 1)]
+    try:
+        both = [threading.Thread(target=turns.meet) for turns in made]
+        for thread in both:
+            thread.start()
+        for thread in both:
+            thread.join()
+        servers[0].stop()
+        group.chief, group.shared_device = 1, "/job:localhost/task:0"
+        group.has_ended = [True, False].__getitem__
+        made[1]._where = servers[1].target, None, ""
+        made[1].meet()
+        assert made[1].is_chief
+        assert made[1]._numbers() == [2, 0, 2, 0, 2]
+    finally:
+        for turns in made:
+            turns.close()
+        servers[1].stop()

@@ -178,6 +178,32 @@ def test_a_worker_that_is_lost_shows_in_the_status_of_those_that_went_on():
     assert (run.rules.is_over, run.rules.exit_status) == (True, 137)
 
 
+def test_a_worker_without_which_its_group_does_not_begin_is_started_again():
+    run = Run(workers=3, restarts=1)
+    others = [TaskId("worker", i) for i in (1, 2)]
+
+    def wait(*times):
+        run.now += 1.0
+        return run.take(run.rules.waiting(dict(zip(others, times, strict=False)), run.now))
+
+    run.ends("worker/0", -9, after=2.0)
+    assert run.said == ["worker/0 has ended: signal SIGKILL. The others go on without it."]
+    wait(1.5, 2.5)  # before it has ended; others may be about to begin
+    assert run.said == []
+    wait(2.5)
+    assert run.said == []
+    wait(2.5, 2.5)
+    assert run.said == [
+        "the others wait for worker/0, without which their group does not begin: started again in "
+        "0.5 s"
+    ]
+    assert run.waits() == ["worker/0"]
+    run.ends("worker/0", -9, after=2.0)
+    wait(run.now + 0.5, run.now + 0.5)
+    assert run.said[0].endswith("their group does not begin. All are ended.")
+    assert run.signals == [("worker/1", TERM), ("worker/2", TERM)]
+
+
 def test_who_comes_back_when_the_others_have_ended_waits_for_nobody():
     run = Run(ps=1, workers=3)
     first, last = TaskId("worker", 0), TaskId("worker", 2)

@@ -43,25 +43,41 @@ for k in range(3):
 """
 
 
-def test_the_others_do_not_wait_for_a_worker_that_was_killed(launch):
-    run = launch(SCRIPT.replace("VICTIM", "1"), "--workers", "2", "--all-reduce", "script.py")
+@pytest.mark.parametrize("victim", [0, 1], ids=["chief", "other"])
+def test_the_others_do_not_wait_for_a_worker_that_was_killed(launch, victim):
+    """If it was the chief, another one saves."""
+    run = launch(
+        SCRIPT.replace("VICTIM", str(victim)), "--workers", "3", "--all-reduce", "script.py"
+    )
     status, output, errors = run.end()
     assert status == 137, output + errors
-    assert "worker/1 has ended: signal SIGKILL. The others go on without it." in errors
-    found = re.findall(r"evaluated (\d+) (\S+)", run.log("worker/0"))
-    assert [int(step) for step, _ in found] == [20, 40, 60]
-    assert float(found[-1][1]) < 1e-3
+    words = f"worker/{victim} has ended: signal SIGKILL. The others go on without it."
+    assert words in errors
+    assert "started again" not in errors
+    for other in {0, 1, 2} - {victim}:
+        found = re.findall(r"evaluated (\d+) (\S+)", run.log(f"worker/{other}"))
+        assert [int(step) for step, _ in found] == [20, 40, 60]
+        assert float(found[-1][1]) < 1e-3
     assert "Not all workers have ended their training yet" not in output
+    told = "The chief (worker 0) was lost: worker 1 has its duties from now on." in output
+    assert told == (victim == 0)
 
 
-def test_without_its_chief_a_script_begins_again_from_the_last_checkpoint(launch):
-    run = launch(SCRIPT.replace("VICTIM", "0"), "--workers", "2", "--all-reduce", "script.py")
+@pytest.mark.parametrize("victim", [0, 1], ids=["chief", "other"])
+def test_a_worker_that_is_killed_before_its_group_begins_is_started_again(launch, victim):
+    """Whoever has begun waits for all: without that nobody would ever train."""
+    text = SCRIPT.replace("VICTIM", "-1").replace(
+        "xs = ",
+        f"if share.current().worker == {victim} and os.environ['HEADRACE_STARTS'] == '1':\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\nxs = ",
+        1,
+    )
+    run = launch(text, "--workers", "2", "--all-reduce", "script.py")
     status, output, errors = run.end()
     assert status == 0, output + errors
-    assert "all are started again" in errors
-    first, second = run.log("worker/1").split("--- start 2 ---")
-    assert "The chief has ended: nobody saves what was trained since it last did." in first
-    assert re.findall(r"evaluated (\d+) ", second) == ["40", "60", "80"]
+    assert f"the others wait for worker/{victim}, without which their group" in errors
+    for worker in (0, 1):
+        assert re.findall(r"evaluated (\d+) ", run.log(f"worker/{worker}")) == ["20", "40", "60"]
 
 
 @pytest.mark.parametrize("victim", [0, 1], ids=["chief", "other"])

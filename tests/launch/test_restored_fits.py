@@ -57,3 +57,44 @@ def test_a_killed_worker_goes_on_where_the_backup_is(launch, killed, mode):
     for line in found:
         assert [float(v) for v in line.split()] == pytest.approx([1.0, -2.0, 3.0, 0.5], abs=0.05)
     assert not list(run.folder.glob("backup/*"))
+
+
+#: Epoch 3 begins when all have come to it; then a worker kills itself.
+LOST = """
+import os, pathlib, signal, threading
+import numpy as np
+import tensorflow as tf
+from headrace.ops.state import share
+
+xs = np.random.RandomState(1).randn(60, 4).astype(np.float32)
+ys = xs @ np.array([[1.0], [-2.0], [3.0], [0.5]], np.float32)
+model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+model.compile(tf.keras.optimizers.SGD(0.05), "mse")
+
+class Deadly(tf.keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if share.current().worker == KILLED and epoch == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+saves = tf.keras.callbacks.ModelCheckpoint("{epoch}.keras")
+for epochs in (20, 10):
+    model.fit(xs, ys, epochs=epochs, batch_size=20, verbose=0, callbacks=[Deadly(), saves])
+model.save("end.keras")
+print("w", *np.ravel(model.get_weights()[0]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_without_servers_the_others_go_on_and_one_of_them_saves(launch, killed):
+    run = launch(LOST.replace("KILLED", str(killed)), "--workers", "3", "--all-reduce", "script.py")
+    status, output, errors = run.end()
+    assert status == 137, output + errors
+    assert "started again" not in errors
+    found = dict(re.findall(r"\[worker/(\d)\] w (.*)", output))
+    assert set(found) == {"0", "1", "2"} - {str(killed)}, output
+    (line,) = set(found.values())
+    assert [float(v) for v in line.split()] == pytest.approx([1.0, -2.0, 3.0, 0.5], abs=0.05)
+    assert "Not all workers have come" not in output
+    assert (run.folder / "20.keras").exists()
+    assert (run.folder / "end.keras").exists()

@@ -15,7 +15,7 @@ from headrace.data_parallel.steps import ScriptStep
 from headrace.data_parallel.traffic import settle
 from headrace.data_parallel.turns import Turns
 from headrace.data_parallel.worker import ScriptWorker
-from headrace.errors import OpError, OutOfRangeError
+from headrace.errors import FailedPreconditionError, OpError, OutOfRangeError
 from headrace.executor.errands import Limit
 from headrace.ops.core.build import raw
 from headrace.ops.state import share
@@ -96,6 +96,7 @@ class ScriptEngine:
                 job.worker,
                 job.workers,
                 self._make_way,
+                group=None if job.has_servers else job,
             )
         return self._turns
 
@@ -274,11 +275,10 @@ class EachPlan(DistantPlan):
     """A step that changes variables of which each worker has its own: all get the chief's."""
 
     def __init__(self, engine: ScriptEngine, step: ScriptStep) -> None:
+        self._engine, self._step = engine, step
         self._plan = engine.inner.plan(step.request)
-        graph, job = engine.graph, engine.job
-        with unlocked(graph), graph.as_default(), graph.control_dependencies(None):
-            give = broadcast_variables(step.written(), job.is_chief, job.workers)
-        self._give = engine.inner.plan(PlanRequest(targets=[give]))
+        #: By who is the chief.
+        self._gives: dict[int, Any] = {}
 
     def run(self, feeds: Sequence[Any]) -> Any:
         return self.run_by(_run, feeds)
@@ -286,8 +286,22 @@ class EachPlan(DistantPlan):
     def run_by(self, run: Callable[[Any, Sequence[Any]], Any], feeds: Sequence[Any]) -> Any:
         """The fetched values, by a function of a plan of the cluster and its feeds."""
         values = run(self._plan, feeds)
-        self._give.run([])
+        try:
+            self._give().run([])
+        except FailedPreconditionError:  # nobody sends: the chief was lost meanwhile
+            if not self._engine.job.find_chief():
+                raise
+            self._give().run([])
         return values
+
+    def _give(self) -> Any:
+        """The plan by which all get what the chief has."""
+        graph, job = self._engine.graph, self._engine.job
+        if job.chief not in self._gives:
+            with unlocked(graph), graph.as_default(), graph.control_dependencies(None):
+                give = broadcast_variables(self._step.written(), job.is_chief, job.workers)
+            self._gives[job.chief] = self._engine.inner.plan(PlanRequest(targets=[give]))
+        return self._gives[job.chief]
 
     def describe(self) -> str:
         return str(self._plan.describe())

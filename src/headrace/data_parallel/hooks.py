@@ -65,9 +65,10 @@ class TogetherHook(SessionRunHook):
     """Has workers end their training together, so that the last checkpoint has all updates.
 
     The chief waits until all others have made their last step, before it saves. They wait until it
-    has saved. So all see the same last checkpoint, and what the script makes of it. Nobody waits
-    longer than a minute for a worker that is lost. Without servers a worker that has ended does not
-    come back into this training, and nobody waits for it.
+    has saved. So all see the same last checkpoint, and what the script makes of it. The chief
+    waits no longer than a minute, the others as long as it is there. Without servers a worker that
+    has ended does not come back into this training, and nobody waits for it; if it was the chief,
+    another one saves.
 
     Args:
         worker: this process, a `ScriptWorker`.
@@ -75,33 +76,52 @@ class TogetherHook(SessionRunHook):
 
     def __init__(self, worker: Any) -> None:
         self._worker = worker
-        self._container = ""
+        self._container = self._name = ""
+        self._chief = 0
         self._done: list[Any] = []
         self._tell: Any = None
         self._is_saved: Any = None
-        self._is_alone = False
-        self.tell_saved: Any = None
+        self._tell_saved: Any = None
 
     def begin(self) -> None:
         graph, worker = get_default_graph(), self._worker
         container = self._container = state_of(graph).container
         number = worker.next_session(container)
+        self._name, self._chief = f"{container}/session_{number}", worker.chief
         with graph.device(worker.shared_device), graph.control_dependencies(None):
             flags = [_flag(f"session_{number}/done_{i}") for i in range(worker.workers)]
             saved = _flag(f"session_{number}/saved")
             self._done = [flag.is_initialized() for flag in flags]
             self._tell = flags[worker.worker].initializer
-            self._is_saved, self.tell_saved = saved.is_initialized(), saved.initializer
+            self._is_saved, self._tell_saved = saved.is_initialized(), saved.initializer
 
     def end(self, session: Any) -> None:
-        self._is_alone = self._worker.has_ended(0)
-        if self._is_alone:
-            logging.warning("The chief has ended: nobody saves what was trained since it last did.")
-            return
-        with contextlib.suppress(OpError):
-            session.run(self._tell)
-        if self._worker.is_chief:
-            self.wait(session, self._are_done, "Not all workers have ended their training")
+        worker = self._worker
+        worker.find_chief()
+        if self._has_moved:
+            worker.tell(f"{self._name}/done_{worker.worker}", "yes")
+        else:
+            with contextlib.suppress(OpError):
+                session.run(self._tell)
+        if worker.is_chief:
+            self._wait(session, self._are_done, "Not all workers have ended their training")
+
+    @property
+    def _has_moved(self) -> bool:
+        """Whether the flags were lost with the chief: the board of the new one has them."""
+        return bool(self._worker.chief != self._chief)
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker has the chief's duties."""
+        return bool(self._worker.is_chief)
+
+    def tell_saved(self, session: Any) -> None:
+        """Tell the others that the chief has saved."""
+        if self._has_moved:
+            self._worker.tell(f"{self._name}/saved", "yes")
+        else:
+            session.run(self._tell_saved)
 
     def follow(self, session: Any) -> None:
         """Wait until the chief has made its last step, however long that takes."""
@@ -114,28 +134,40 @@ class TogetherHook(SessionRunHook):
 
     def wait_for_chief(self, session: Any) -> None:
         """Wait until the chief has saved; who is to leave the cluster leaves the others to it."""
-        if self._is_alone or leaves_cluster(session):
-            return
-        self.wait(session, self._has_saved, "The chief has not ended its training")
+        if not leaves_cluster(session):
+            chief = self._worker.chief
+            self._wait(session, self._has_saved, "The chief has not ended its training", chief)
 
-    def wait(self, session: Any, is_over: Callable[[Any], bool], what: str) -> None:
-        """Wait until this is true of a session."""
+    def _wait(
+        self, session: Any, is_over: Callable[[Any], bool], what: str, on: int | None = None
+    ) -> None:
+        """Wait until this is true of a session; as long as worker ``on`` is there, if given."""
         pause, left = threading.Event().wait, _END_SECONDS
         try:
             while not is_over(session):
                 left -= _PAUSE
-                if left < 0:
+                if left < 0 and (on is None or not self._worker.is_there(on)):
                     logging.warning("%s yet; this worker goes on.", what)
                     return
+                if left < 0:
+                    logging.warning("%s yet; this worker waits for it.", what)
+                    left = _END_SECONDS
                 pause(_PAUSE)
         except OpError as error:  # the worker with the flags has ended
             logging.info("%s, as far as this worker can tell: %s", what, error.message)
+            self._worker.find_chief()
 
     def _are_done(self, session: Any) -> bool:
+        worker = self._worker
+        if self._has_moved:
+            others = range(worker.workers)
+            return all(worker.hear(f"{self._name}/done_{i}") or worker.has_ended(i) for i in others)
         done = session.run(self._done)
-        return all(d or self._worker.has_ended(i) for i, d in enumerate(done))
+        return all(d or worker.has_ended(i) for i, d in enumerate(done))
 
     def _has_saved(self, session: Any) -> bool:
+        if self._has_moved:
+            return self._worker.hear(f"{self._name}/saved") is not None
         return bool(session.run(self._is_saved))
 
 
@@ -164,12 +196,12 @@ class SavedHook(SessionRunHook):
     #: It comes after the last checkpoint.
     joins_workers = True
 
-    def __init__(self, together: TogetherHook, is_chief: bool) -> None:
-        self._together, self._is_chief = together, is_chief
+    def __init__(self, together: TogetherHook) -> None:
+        self._together = together
 
     def end(self, session: Any) -> None:
-        if self._is_chief:
-            session.run(self._together.tell_saved)
+        if self._together.is_chief:
+            self._together.tell_saved(session)
             self._together.forget_earlier()
         else:
             self._together.wait_for_chief(session)

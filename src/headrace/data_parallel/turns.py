@@ -7,13 +7,18 @@ runs what else the step has to do. A chief that was started again finds its numb
 and leaves the variables as they are.
 
 Variables that get first values again belong to a new run: it begins when all workers are there.
+
+Where there are no servers the chief has the numbers, and workers only meet. Nobody waits for a
+worker that was lost. When the chief was, they meet at the one that has its duties then. So that
+they can tell a chief that was lost from one that has ended, it stays until all have seen that all
+have come.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,6 +42,24 @@ _PAUSE = 0.02
 _MARKS = 1000
 #: Who waits says for what after so many looks.
 _LOOKS = 150
+#: Who waits sees after so many looks whether others have ended.
+_LIFE_LOOKS = 25
+
+
+class Group(Protocol):
+    """The workers of a program without servers."""
+
+    @property
+    def chief(self) -> int: ...
+
+    @property
+    def shared_device(self) -> str: ...
+
+    def has_ended(self, worker: int) -> bool:
+        """Whether another worker has ended."""
+
+    def find_chief(self) -> bool:
+        """Whether the chief was lost, and another one has its duties."""
 
 
 class Turns:
@@ -50,6 +73,7 @@ class Turns:
         meanwhile: called again and again while this worker waits for others, with a function that
             says whether it still does.
         pause: waits for some seconds.
+        group: the workers, if the chief has the numbers.
     """
 
     def __init__(
@@ -62,17 +86,26 @@ class Turns:
         workers: int,
         meanwhile: Callable[[Callable[[], bool]], Any] | None = None,
         pause: Callable[[float], Any] | None = None,
+        group: Group | None = None,
     ) -> None:
-        self._worker, self._pause = worker, pause or threading.Event().wait
+        self._worker, self._workers = worker, workers
+        self._pause = pause or threading.Event().wait
         self._meanwhile = meanwhile or (lambda waits: None)
-        self._steps = 0
-        self._is_with_chief = "/job:ps" not in device
+        self._group, self._steps = group, 0
         self._initialised: set[Any] = set()
-        graph = Graph()
+        self._where = target, config, container
+        self._build(device)
+
+    def _build(self, device: str) -> None:
+        self._device = device
+        (target, config, container), graph = self._where, Graph()
+        worker, workers = self._worker, self._workers
         with share.suspended(), graph.as_default(), graph.device(device):
             with graph.container(container):
-                # How many steps the chief has run, then how many each worker has come to.
-                start = convert_to_tensor(np.zeros(workers + 1, np.int64))
+                # How many steps the chief has run, then how many each worker has come to; in a
+                # group then up to which each has seen that all have come.
+                places = workers + 1 if self._group is None else 2 * workers + 1
+                start = convert_to_tensor(np.zeros(places, np.int64))
                 numbers = Variable(start, trainable=False, name="data_parallel/turns")
                 marks = [
                     FIFOQueue(_MARKS, dtypes.int64, (), shared_name=f"data_parallel/trained_{i}")
@@ -91,7 +124,7 @@ class Turns:
 
     @property
     def is_chief(self) -> bool:
-        return self._worker == 0
+        return self._worker == (0 if self._group is None else self._group.chief)
 
     def run(
         self,
@@ -129,31 +162,57 @@ class Turns:
     def meet(self, seconds: float = 60.0) -> None:
         """Wait until all workers have come here, but for no longer than so many seconds."""
         self._steps += 1
+        self._follow()
         try:
             self._meet(seconds)
         except UnavailableError:
-            # With all-reduce the chief has the numbers: it ends when all have come.
-            if self.is_chief or not self._is_with_chief:
+            if not self._follow():
                 raise
-            logging.info("The chief has ended: all have come to the end of a training.")
+            self._meet(seconds)
+
+    def _follow(self) -> bool:
+        """Whether the chief was lost, and the numbers are at another one now."""
+        group = self._group
+        if group is None:
+            return False
+        group.find_chief()
+        if group.shared_device == self._device:
+            return False
+        self._session.close()
+        self._build(group.shared_device)
+        return True
 
     def _meet(self, seconds: float) -> None:
         looks = int(seconds / _PAUSE)
-
-        def waits() -> bool:
-            return min(self._numbers()[1:], default=0) < self._steps
-
-        while looks and waits():
-            self._tell(1 + self._worker)  # once the chief has made the numbers
-            looks -= 1
-            self._meanwhile(waits)
-            self._pause(_PAUSE)
-        if not looks:
+        if not self._come(1, looks):
             logging.warning(
                 "Not all workers have come to this end or begin of a training; this one goes on."
             )
+        if self._group is not None:
+            self._come(1 + self._workers, looks if self.is_chief else 1)
         if self.is_chief:
             self._tell(0)
+
+    def _come(self, first: int, looks: int) -> bool:
+        """Tell that this worker has come; whether all have, after so many looks at most.
+
+        Args:
+            first: the place of the first worker.
+        """
+        here, count = list(range(self._workers)), 0
+
+        def waits() -> bool:
+            told = self._numbers()[first : first + self._workers]
+            return min((told[i] for i in here if i < len(told)), default=0) < self._steps
+
+        while looks and waits():
+            self._tell(first + self._worker)  # once the chief has made the numbers
+            looks, count = looks - 1, count + 1
+            if self._group is not None and count % _LIFE_LOOKS == 0:
+                here = [i for i in here if not self._group.has_ended(i)]
+            self._meanwhile(waits)
+            self._pause(_PAUSE)
+        return looks > 0
 
     def gather(self, seconds: float = 10.0) -> None:
         """Say that this worker has made a training step, and wait until all have.

@@ -79,7 +79,9 @@ class ScriptWorker:
                 f"Of {self.workers} workers an update cannot leave out {mode.backups}: there must "
                 "be more workers than backups."
             )
-        self.device, self._first = (f"/job:{j}/task:{i}" for j, i in (self._task, tasks[0]))
+        self.device = _device(self._task)
+        #: Which worker does what one does for all.
+        self.chief = 0
         self.placement = ScriptPlacement(self.servers, self.device)
         #: The same number in all workers.
         self.seed = zlib.crc32(repr(spec.as_dict()).encode())
@@ -98,7 +100,7 @@ class ScriptWorker:
 
     @property
     def is_chief(self) -> bool:
-        return self.worker == 0
+        return self.worker == self.chief
 
     @property
     def founders(self) -> int:
@@ -121,7 +123,7 @@ class ScriptWorker:
     @property
     def shared_device(self) -> str:
         """The task with what all workers must know."""
-        return "/job:ps/task:0" if self.servers else self._first
+        return "/job:ps/task:0" if self.servers else _device(self._tasks[self.chief])
 
     def server(self) -> Server:
         """The server of this worker, started when a session first needs it."""
@@ -152,10 +154,31 @@ class ScriptWorker:
 
         Its process is gone for certain: one that is slow, or cannot be reached, has not ended.
         """
-        if self.has_servers or worker == self.worker:
-            return False
+        return not self.has_servers and not self.is_there(worker)
+
+    def is_there(self, worker: int) -> bool:
+        """Whether a worker has a process, or may have one that cannot be reached."""
         address = self.cluster.task_address(*self._tasks[worker])
-        return is_nobody_at(address, _ANSWER_SECONDS)
+        return worker == self.worker or not is_nobody_at(address, _ANSWER_SECONDS)
+
+    def find_chief(self) -> bool:
+        """Whether the chief was lost, and another worker has its duties: the first that lives.
+
+        For workers without servers, in the middle of a training: a chief that is at its end leaves
+        no training before the others.
+        """
+        lost = self.chief
+        while not self.has_servers and self.has_ended(self.chief):
+            self.chief += 1
+        if self.chief == lost:
+            return False
+        self._board = None
+        logging.warning(
+            "The chief (worker %d) was lost: worker %d has its duties from now on.",
+            lost,
+            self.chief,
+        )
+        return True
 
     # -- what stages ask for ------------------------------------------------------------------
 
@@ -250,7 +273,7 @@ class ScriptWorker:
 
     def hear(self, what: str, seconds: float = 0.0) -> str | None:
         """What a worker has told by a name; None if nothing is told for so many seconds."""
-        return self.board().hear(what, seconds, lambda: not self.has_ended(0))
+        return self.board().hear(what, seconds, lambda: not self.has_ended(self.chief))
 
     def name_graph(self, graph: Any, name: str) -> None:
         """Have a new graph share its variables with that of the same name in other workers."""
@@ -313,7 +336,7 @@ class ScriptWorker:
         parts: list[Any] = [PartHook(self.is_chief, u) for u in state.updates]
         if self.is_following:
             parts.append(FollowHook(together))
-        return [*parts, together, SavedHook(together, self.is_chief)]
+        return [*parts, together, SavedHook(together)]
 
     def next_session(self, container: str) -> int:
         """1, 2, 3 ... for the monitored sessions of a graph."""
@@ -326,3 +349,7 @@ class ScriptWorker:
         if old and self.has_servers:
             Session.reset(self.server().target, old, self.session_config(None))
             self._cleared.extend(old)
+
+
+def _device(task: tuple[str, int]) -> str:
+    return f"/job:{task[0]}/task:{task[1]}"

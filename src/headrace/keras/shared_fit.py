@@ -194,6 +194,12 @@ class SharedModel:
         # Nobody gives the model other values before all have these.
         self.own.end_training(self.session, is_even=True)
 
+    def inherit(self) -> None:
+        """Save from now on, if the chief was lost in this `fit`, and this worker comes next."""
+        trains = self.counts and not self._is_ended
+        if trains and self.own.find_chief() and self.own.is_chief:
+            self.take()
+
     def close(self, next_one: SharedModel) -> None:
         """End the session, once all workers have come to what follows this."""
         self.own.begin_training(next_one.session)
@@ -422,13 +428,17 @@ def _end_before_averages(original: Any, optimizer: Any, variables: Any) -> None:
 
 
 def _save_once(original: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
+    found = _shared(model)
+    if found is not None:
+        found.inherit()
     if share.writes():
         return original(model, *args, **kwargs)
     logging.info("The model '%s' is saved by the chief alone.", model.name)
     return None
 
 
-#: Callbacks that only write files, by the names that Keras has for them.
+#: Callbacks that only write files, by the names that Keras has for them. The first one saves by the
+#: model's methods: where the chief may be another worker later, all have it.
 _WRITERS = ("ModelCheckpoint", "CSVLogger", "RemoteMonitor")
 
 
@@ -452,7 +462,8 @@ def taken(
         given["x"] = own.share_of(data)
     if given.get("callbacks") is not None and not own.is_chief:
         callbacks = given["callbacks"]
-        kinds = tuple(getattr(load_keras().callbacks, name) for name in _WRITERS)
+        writers = _WRITERS[0 if own.has_servers else 1 :]
+        kinds = tuple(getattr(load_keras().callbacks, name) for name in writers)
         if isinstance(callbacks, (list, tuple)):
             given["callbacks"] = [c for c in callbacks if not isinstance(c, kinds)]
     return given

@@ -11,7 +11,8 @@ Events come in with the time, in seconds; instructions go out.
   do so again: all are ended; unless a signal has ended another task, whose loss may be why, or it
   has come later to others that train.
 - Workers without servers (all-reduce) go on without one that has failed, which cannot come back
-  among them. When none is left all are started again.
+  among them. When none is left all are started again. One without which their group has not begun
+  is started again, too.
 - A worker that was started again, and waits for a group of all-reduce whose members have all ended
   with 0, is not needed any more: it is asked to end, and done.
 
@@ -21,7 +22,7 @@ The exit status is the worst of the tasks; a signal counts 128 and its number.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -287,8 +288,10 @@ class LaunchRules:
         beginning on may wait for tasks that are just being started, so only these times count.
         """
         left = self._trainers(State.RUNNING, State.WAITING)
+        if not self._has_ended():
+            return self._complete(left, since, now)
         in_vain = [t for t in left if t.starts > 1 and since.get(t.task, 0.0) > t.began]
-        if self._is_stopping or self._asked or not self._has_ended() or in_vain != left:
+        if self._is_stopping or self._asked or in_vain != left:
             return []
         done: list[Instruction] = []
         for life in in_vain:
@@ -365,7 +368,7 @@ class LaunchRules:
             return [Say(text, True), *self._stop(now)]
         life.failures = 1 if lived >= self._timing.healthy else life.failures + 1
         if self._job.chosen_mode == "all-reduce" and task.job in _TRAINERS:
-            life.state = State.FAILED
+            life.state, life.due = State.FAILED, now
             return self._left_by(how, now)
         if life.failures > self._job.restarts:
             life.state = State.FAILED
@@ -375,6 +378,23 @@ class LaunchRules:
             return [Say(f"{text}. All are ended.", True), *self._stop(now)]
         pause = self._again(life, now)
         return [Say(f"{how}. It is started again in {pause:.1f} s.", True)]
+
+    def _complete(
+        self, left: Sequence[TaskLife], since: Mapping[TaskId, float], now: float
+    ) -> list[Instruction]:
+        """Start workers again that were lost before their group was complete."""
+        lost = self._trainers(State.FAILED)
+        if self._is_stopping or self._job.chosen_mode != "all-reduce" or not (lost and left):
+            return []
+        end = max(t.due for t in lost)
+        if not all(since.get(t.task, 0.0) > end for t in left):
+            return []
+        names = ", ".join(str(t.task) for t in lost)
+        text = f"the others wait for {names}, without which their group does not begin"
+        if any(t.failures > self._job.restarts for t in lost):
+            return [Say(f"{text}. All are ended.", True), *self._stop(now)]
+        pause = max(self._again(life, now) for life in lost)
+        return [Say(f"{text}: started again in {pause:.1f} s", True)]
 
     def _was_killed(self, but: TaskId) -> bool:
         """Whether another task has ended by a signal: then its loss may be why one has failed."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace import logging
@@ -24,10 +25,12 @@ from headrace.train.session_manager import (
 )
 from headrace.train.session_run_hook import HookGroup, SessionRunHook
 
-__all__ = ["ChiefDuties", "LeasedSessionCreator"]
+__all__ = ["ChiefDuties", "InheritedDuties", "LeasedSessionCreator"]
 
 #: How long between two looks at variables that have no values; seconds.
 _PAUSE = 1.0
+#: How often a worker looks whether the chief was lost; seconds. It takes longer if nobody answers.
+_LOOK = 2.0
 
 
 class LeasedSessionCreator:
@@ -249,21 +252,90 @@ class ChiefDuties(HookGroup):
         creator, graph = self._creator, self._session.graph
         with graph.as_default():
             if not self._has_begun:
-                graph._unsafe_unfinalize()
-                try:
+                with _open(graph):
                     self._begin()
-                finally:
-                    graph.finalize()
             if not creator.has_restored:
-                text = "This worker takes over the chief's duties."
-                tell(logging.get_logger(), "chief_taken", text)
-                state = get_checkpoint_state(creator.checkpoint_dir)
-                if state is not None and creator.scaffold.saver is not None:
-                    # Old ones are removed as if one chief had written all of them.
-                    creator.scaffold.saver.recover_last_checkpoints(
-                        state.all_model_checkpoint_paths
-                    )
+                _go_on(self._hooks, creator.scaffold, creator.checkpoint_dir)
             for hook in self._hooks:
-                if isinstance(hook, CheckpointSaverHook) and not creator.has_restored:
-                    hook.goes_on()
                 hook.after_create_session(self._session, self._coord)
+
+
+class InheritedDuties(HookGroup):
+    """The hooks of a chief in another worker, where each worker has all variables.
+
+    They take part once the chief was lost, and this is the first worker that lives.
+
+    Args:
+        make_hooks: ``make_hooks()`` gives the hooks of a chief.
+        own: this worker's share; knows who the chief is.
+        scaffold, checkpoint_dir: as for ``ChiefSessionCreator``.
+    """
+
+    #: What tells the time.
+    clock: Callable[[], float] = staticmethod(time.monotonic)
+
+    def __init__(
+        self,
+        make_hooks: Callable[[], list[SessionRunHook]],
+        own: share.WorkerShare,
+        scaffold: Scaffold,
+        checkpoint_dir: str,
+    ) -> None:
+        self._make_hooks, self._own = make_hooks, own
+        self._scaffold, self._checkpoint_dir = scaffold, checkpoint_dir
+        self._hooks: list[SessionRunHook] = []
+        self._session: Any = None
+        self._coord: Any = None
+        self._next_look = 0.0
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._session, self._coord = session, coord
+        for hook in self._hooks:
+            hook.after_create_session(session, coord)
+
+    def taking_part(self) -> Sequence[SessionRunHook]:
+        if not self._hooks and (began := self.clock()) >= self._next_look:
+            self._own.find_chief()
+            now = self.clock()
+            self._next_look = now + max(_LOOK, 20 * (now - began))
+            self._keep_up()
+        return self._hooks
+
+    def end(self, session: Any) -> None:
+        self._keep_up()
+        for hook in self._hooks:
+            hook.end(session)
+
+    def _keep_up(self) -> None:
+        if self._hooks or not self._own.is_chief:
+            return
+        self._hooks = self._make_hooks()
+        with self._session.graph.as_default():
+            with _open(self._session.graph):
+                for hook in self._hooks:
+                    hook.begin()
+            _go_on(self._hooks, self._scaffold, self._checkpoint_dir)
+            for hook in self._hooks:
+                hook.after_create_session(self._session, self._coord)
+
+
+@contextlib.contextmanager
+def _open(graph: Any) -> Iterator[None]:
+    """Let hooks of a graph that is final begin."""
+    graph._unsafe_unfinalize()
+    try:
+        yield
+    finally:
+        graph.finalize()
+
+
+def _go_on(hooks: Sequence[SessionRunHook], scaffold: Scaffold, checkpoint_dir: str) -> None:
+    """Have hooks go on with the files of the chief before."""
+    tell(logging.get_logger(), "chief_taken", "This worker takes over the chief's duties.")
+    state = get_checkpoint_state(checkpoint_dir)
+    if state is not None and scaffold.saver is not None:
+        # Old ones are removed as if one chief had written all of them.
+        scaffold.saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+    for hook in hooks:
+        if isinstance(hook, CheckpointSaverHook):
+            hook.goes_on()

@@ -13,7 +13,7 @@ from headrace.ops.state import replica_scope, share
 from headrace.session.session import Session
 from headrace.train.basic_session_run_hooks import StepCounterHook
 from headrace.train.chief_candidate import Lease
-from headrace.train.chief_duties import ChiefDuties, LeasedSessionCreator
+from headrace.train.chief_duties import ChiefDuties, InheritedDuties, LeasedSessionCreator
 from headrace.train.coordinator import Coordinator
 from headrace.train.declared_variables import DeclaredVariables
 from headrace.train.queue_runner import start_queue_runners
@@ -467,8 +467,8 @@ def MonitoredTrainingSession(
         return found
 
     if _has_own_variables() or not has_servers:
-        of_chief = hooks_of_chief() if is_chief else []
-        return MonitoredSession(chief, [*first, *of_chief, *common], stop_grace_period_secs)
+        more = hooks_of_chief() if is_chief else _heir(hooks_of_chief, scaffold, checkpoint_dir)
+        return MonitoredSession(chief, [*first, *more, *common], stop_grace_period_secs)
     if master and checkpoint_dir and Lease.of_default_graph() is not None:
         creator = LeasedSessionCreator(
             chief.create_session, scaffold, checkpoint_dir, master, config, is_chief, max_wait_secs
@@ -492,6 +492,16 @@ def _of_script(master: str, is_chief: bool) -> tuple[str, bool, list[SessionRunH
     if own is None:
         return master, is_chief, [], True
     return own.managed_target, own.is_chief, own.hooks(), own.has_servers
+
+
+def _heir(
+    make_hooks: Callable[[], list[SessionRunHook]], scaffold: Scaffold, directory: str | None
+) -> list[SessionRunHook]:
+    """The hooks of a worker that is not the chief, but may be the first of a script that lives."""
+    own = share.of(get_default_graph())
+    if own is None or directory is None:
+        return []
+    return [InheritedDuties(make_hooks, own, scaffold, directory)]
 
 
 def _saving(

@@ -69,6 +69,9 @@ class WorkerShare(Protocol):
     @property
     def is_following(self) -> bool: ...
 
+    def find_chief(self) -> bool:
+        """Whether the chief was lost in a training, and another worker has its duties."""
+
     def gradients(
         self, losses: Sequence[Tensor], make: Callable[[list[Tensor]], list[Any]]
     ) -> list[Any]:
