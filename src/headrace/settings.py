@@ -32,7 +32,8 @@ class Flags:
     Attributes:
         interpret: ``auto`` interprets small regions until compiling them pays (see
             executor.policy); ``always`` and ``never`` are for tests.
-        interpret_limit: a region that costs more floating point operations is compiled at once.
+        interpret_limit: a region that costs more floating point operations is compiled at once; one
+            that takes more than 0.2 s to compile may cost more, in proportion.
         verify: check the step graph around every pass.
         dump_passes: print what each pass changed.
         keep_memory: let malloc keep freed memory for the next step (see executor.memory).

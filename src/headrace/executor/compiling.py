@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -31,20 +32,27 @@ class Compilation(NamedTuple):
     seconds: float
 
 
-def timed(program: Program, args: Any, compiles: Callable[[], Any]) -> Any:
-    """Do what compiles a program for the first time: JAX then only starts to run it."""
+def timed(program: Program, args: Any, compiles: Callable[[], Any], beside: bool = False) -> Any:
+    """Do what compiles a program for the first time: JAX then only starts to run it.
+
+    Args:
+        beside: whether no step waits for it.
+    """
     began, start = time.time(), clock()
     region = program.region
-    with told_at_terminal(region.label):
+    with contextlib.nullcontext() if beside else told_at_terminal(region.label):
         results = compiles()
-    region.compiled = Compilation(began, clock() - start)
-    seal_what_is_new(region.compiled.seconds)
-    if region.compiled.seconds >= SLOW_SECONDS:
+    done = Compilation(began, clock() - start)
+    if not beside:
+        region.compiled = done
+    seal_what_is_new(done.seconds)
+    if done.seconds >= SLOW_SECONDS:
         _log.info(
-            "Compiled %s for %s in %.1f s, because %s. Inputs: %s",
+            "Compiled %s for %s in %.1f s%s, because %s. Inputs: %s",
             region.label,
             region.nodes[0].device or "the default device",
-            region.compiled.seconds,
+            done.seconds,
+            " beside its steps" if beside else "",
             _why(program),
             _inputs(program, args),
         )

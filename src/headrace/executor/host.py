@@ -27,6 +27,7 @@ from headrace.executor.evaluate import (
 )
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
+from headrace.executor.policy import AT_ONCE
 from headrace.executor.region import Region
 from headrace.executor.region_options import CPU_OPTIONS, RegionOptions, scope_on
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
@@ -308,7 +309,7 @@ class HostRunner:
         outputs = [(node, i) for i in range(len(node.dtypes))]
         region = self._regions.get(node)
         if region is None:
-            options = RegionOptions(None, None, _plain_error, lambda nodes, outputs: 0, None)
+            options = RegionOptions(None, None, _plain_error, lambda *_: AT_ONCE, None)
             region = self._regions[node] = Region(
                 [node], [e for _, e in dynamic], [e for _, e in static], outputs, handles, options
             )

@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import NeedsHost
+from headrace.executor.policy import AT_ONCE
 from headrace.executor.region import Region
 from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore
@@ -112,7 +113,7 @@ class _BoundedLoop:
         )
         pairs = list(zip(node.inputs, args, strict=True))
         handles = {e: a for e, a in pairs if isinstance(a, ResourceHandle)}
-        options = RegionOptions(None, self.host, _explain, lambda nodes, outputs: 0, None)
+        options = RegionOptions(None, self.host, _explain, lambda *_: AT_ONCE, None)
         return _LoopRegion(
             [bounded],
             [e for e, a in pairs if not isinstance(a, ResourceHandle)],

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.executor.side_by_side import is_constant, plan_of
 from headrace.graph import dtypes
 from headrace.graph.func_graph import FuncGraph
+from headrace.graph.recursion import FREE_LEVELS
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims
 from headrace.passes.ir import FEED, Edge, Node, function_step
@@ -39,8 +40,8 @@ _SEVERAL_CALLS = 3.0
 _SECONDS_PER_OPERATION = 1e-9
 #: To begin and end one of the results of a reduction.
 _SECONDS_PER_SUM = 2e-8
-#: The same of a product of small matrices of floating point numbers.
-_SECONDS_PER_PRODUCT = 5e-11
+#: The operations of a product of matrices of floating point numbers take such a share of that.
+_SHARE_OF_PRODUCT = 1 / 20
 #: To call a program, to wait for what it computes, and to look at that as NumPy does. JAX alone
 #: takes 23 us of one core for that, and more where other threads want it.
 CALL = 45e-6
@@ -53,6 +54,16 @@ _BYTES = 4
 _SECONDS_PER_ELEMENT, _SECONDS_IN_CACHE, _IN_CACHE = 0.3e-9, 0.1e-9, 1 << 16
 #: A program that compiles within this time is compiled when it runs for the second time.
 _PATIENCE = 3.0
+#: From so many seconds on a program is compiled in another thread, and interpreted meanwhile.
+_BESIDE = 0.5
+#: Interpreting is to take such a share of that, and happens so many times at most: estimates may
+#: be off, and steps are to be fast from the 20th on.
+_SHARE_MEANWHILE, _MOST_MEANWHILE = 1 / 3, 16
+#: Before that, where it takes more than `_PATIENCE`, it is interpreted such a share of that: some
+#: programs run only a few times.
+_DOUBT = 1 / 8
+#: What takes longer to compile may take longer to interpret than `interpret_limit`, in proportion.
+_USUAL_COMPILING = 0.2
 #: XLA's time grows with the third power of how deep branches lie in each other: it takes 1 s for 40
 #: levels and 18 s for 150.
 _MANY_LEVELS = 32
@@ -67,42 +78,78 @@ _AROUND_LOOPS, _LOOPS_APART = 4.0, 1 / 8
 _FILLING_OPERATIONS = 8
 
 
+class Runs(NamedTuple):
+    """How many times to interpret nodes before they are compiled.
+
+    Attributes:
+        alone: where steps wait for the compiler.
+        doubtful, meanwhile: where another thread compiles: before that begins, and while it lasts.
+            None are interpreted meanwhile where it is too brief.
+    """
+
+    alone: int
+    doubtful: int = 0
+    meanwhile: int = 0
+
+
+AT_ONCE = Runs(0)
+
+
 def runs_before_compiling(
     nodes: Sequence[Node], outputs: Sequence[Edge], call: float = CALL
-) -> int:
+) -> Runs:
     """How many times to interpret these nodes before they are compiled.
 
     Args:
         call: seconds that calling a compiled program takes.
     """
     if all(n.op_def.traits.hands_on == "value" for n in nodes):
-        return NEVER  # a program would only copy the variables
+        return Runs(NEVER)  # a program would only copy the variables
     if flags.interpret == "never":
-        return 0
+        return AT_ONCE
     alone = _compiled_alone(nodes)
     if flags.interpret == "always" or all(map(_only_stores, nodes)):
-        return NEVER
+        return Runs(NEVER)
     # Some op can neither be interpreted nor compiled alone.
     if alone is None:
-        return 0
+        return AT_ONCE
     # What it takes to interpret once, against what it takes to compile.
     parts = list(_with_bodies(nodes, outputs))
     together = sum(seconds_to_compile(part, ends) for part, ends, _ in parts)
     if alone * _COMPILE_ALONE > _SMALL_PART * together:
-        return 0
+        return AT_ONCE
     work = sum(times * _work(part) for part, _, times in parts)
-    if work > flags.interpret_limit and not _only_fills(nodes, outputs, work):
-        return 0
+    is_much = work > flags.interpret_limit and not _only_fills(nodes, outputs, work)
     # A run on NumPy is over before a program would be called.
-    if costs_less(nodes, call):
-        return NEVER
+    if not is_much and costs_less(nodes, call):
+        return Runs(NEVER)
+    depth, doubtful, meanwhile = _depth(nodes), 0, 0
+    # Deeper ones need a higher limit of Python's stack, which only the thread of a step has.
+    if together >= _BESIDE and depth <= FREE_LEVELS:
+        doubtful, meanwhile = _runs_meanwhile(parts, work, together)
+    if is_much:
+        return Runs(0, doubtful, meanwhile)
     # XLA takes so long for such nests that interpreting comes first, until it has cost as much.
-    if _depth(nodes) > _MANY_LEVELS:
-        return math.ceil(together / sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts))
+    if depth > _MANY_LEVELS:
+        around = sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts)
+        return Runs(math.ceil(together / around))
     compiling = seconds_to_compile(nodes, outputs)
     if compiling <= _PATIENCE or len(parts) > 1:
-        return 1
-    return math.ceil(compiling / _seconds_to_interpret(nodes, work))
+        return Runs(1, doubtful, meanwhile)
+    return Runs(math.ceil(compiling / _seconds_to_interpret(nodes, work)), doubtful, meanwhile)
+
+
+def _runs_meanwhile(
+    parts: Sequence[tuple[Sequence[Node], Sequence[Edge], int]], work: float, compiling: float
+) -> tuple[int, int]:
+    """How many times to interpret a program before another thread begins to compile it, and how
+    many times meanwhile; 0 and 0 if that costs too much."""
+    if work > flags.interpret_limit * max(1.0, compiling / _USUAL_COMPILING):
+        return 0, 0
+    interpreting = sum(t * _seconds_to_interpret(p, _work(p)) for p, _, t in parts)
+    most = math.ceil(_SHARE_MEANWHILE * compiling / interpreting)
+    meanwhile = min(most, _MOST_MEANWHILE)
+    return math.ceil(meanwhile * _DOUBT) if compiling > _PATIENCE else 1, meanwhile
 
 
 def _only_stores(node: Node) -> bool:
@@ -144,10 +191,15 @@ def runs_to_pay(nodes: Sequence[Node], outputs: Sequence[Edge], scale: float = 1
     return 0 if interpreting > compiling else math.ceil(compiling / interpreting)
 
 
+def _operations(node: Node) -> float:
+    """Operations of a node, in elementwise ones that NumPy does in the time."""
+    return node_cost(node) * (_SHARE_OF_PRODUCT if _is_blas(node) else 1.0)
+
+
 def _cost_as_run(node: Node) -> float:
-    """Operations of a node, in those that NumPy does in the time."""
+    """The same where what NumPy lacks is compiled alone."""
     alone = node.op_def.interpret is None and node.op_def.kernel is not None
-    return node_cost(node) * (_COMPILED_SHARE if alone else 1.0)
+    return _operations(node) * (_COMPILED_SHARE if alone else 1.0)
 
 
 def runs_to_pay_beside_loops(
@@ -228,7 +280,7 @@ def seconds_to_compile(nodes: Sequence[Node], outputs: Sequence[Edge]) -> float:
 
 
 def _work(nodes: Sequence[Node]) -> float:
-    return sum(map(node_cost, nodes)) + _copied(nodes)
+    return sum(map(_operations, nodes)) + _copied(nodes)
 
 
 def _copied(nodes: Sequence[Node]) -> float:
@@ -285,8 +337,7 @@ def _seconds_on_numpy(node: Node) -> float | None:
     if node.op_def.traits.reduces:
         total += _SECONDS_PER_SUM * (num_elements_static(node.dims[0]) or 0)
     if node.op_def.cost is not None:
-        each = _SECONDS_PER_PRODUCT if _is_blas(node) else _SECONDS_PER_OPERATION
-        total += each * node_cost(node)
+        total += _SECONDS_PER_OPERATION * _operations(node)
     for dims in (*node.dims, *_input_dims(node)):
         size = num_elements_static(dims)
         if size is None:
@@ -377,7 +428,9 @@ def _is_elementwise(node: Node) -> bool:
 
 
 __all__ = [
+    "AT_ONCE",
     "NEVER",
+    "Runs",
     "costs_less",
     "costs_less_as_run",
     "most_evaluations",

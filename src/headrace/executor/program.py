@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.executor.beside import Beside
 from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
@@ -77,6 +78,8 @@ class Program:
         self.shapes: tuple[Any, ...] = ()
         #: Bytes that it takes beside its inputs, once that has been asked for.
         self.needed: int | None = None
+        #: Its compilation in another thread, once that has begun.
+        self.beside: Beside | None = None
         #: Whether it has run to its end: what fails for lack of memory mostly does at once.
         self.proven = False
         #: For a program with much data: the node that makes the largest piece of it.
@@ -145,12 +148,12 @@ class Program:
         """Whether a call returns at once, and nothing is to be waited for after it."""
         return self.proven and not (self.may_wait or self.has_checks or self.checks_first)
 
-    def bytes_needed(self, args: Sequence[Any]) -> int:
+    def bytes_needed(self, args: Sequence[Any], beside: bool = False) -> int:
         """Compile the program; the bytes that it takes beside its inputs and what it reuses."""
         if self.needed is not None:  # a step that was given up has compiled it
             return self.needed
         args = self._with_spare(args, NOBODY)
-        memory = timed(self, args, lambda: self._compiled(args).memory_analysis())
+        memory = timed(self, args, lambda: self._compiled(args).memory_analysis(), beside)
         if memory is None:  # the platform does not tell
             self.needed = LARGE
         else:
@@ -172,9 +175,13 @@ class Program:
             return []
         return [np.array(a) for a in state]
 
-    def compile(self, args: Sequence[Any]) -> None:
-        """Compile the program, and its checks, for arguments that need only have shapes."""
-        self.bytes_needed(args)
+    def compile(self, args: Sequence[Any], beside: bool = False) -> None:
+        """Compile the program, and its checks, for arguments that need only have shapes.
+
+        Args:
+            beside: whether no step waits for it.
+        """
+        self.bytes_needed(args, beside)
         if self.checks_first:
             self.checker.lower(*args).compile()  # type: ignore[attr-defined]
 
@@ -269,7 +276,8 @@ class Program:
         sink = CheckSink(tracing, region.touched.checked, self.messages) if collects else _ignore
         with checks.collecting(sink):
             region.together.evaluate(tracing, values)
-        if region.sizes is not None:
+        # While another thread compiles it, those who interpret it compare sizes.
+        if region.sizes is not None and self.beside is None:
             region.sizes.note(self, values)
             if region.sizes.apart:
                 region.sizes.part()  # before anything is compiled

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from headrace.errors import OpError
+from headrace.executor.beside import Beside
 from headrace.executor.changed_rows import ChangedRows
 from headrace.executor.changing_sizes import ChangingSizes
 from headrace.executor.claims import held, replacing
@@ -29,7 +30,7 @@ from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import CALL, NEVER, costs_less, costs_less_as_run
 from headrace.executor.program import MOVED, NOTHING_LARGE, InPlace, Program, bind_edges
 from headrace.executor.region_checks import raise_failed, rerun
-from headrace.executor.region_options import RegionOptions, label_of
+from headrace.executor.region_options import RegionOptions, label_of, static_key
 from headrace.executor.resources import (
     RandomStream,
     ResourceHandle,
@@ -176,6 +177,8 @@ class Region:
         with store.lock:
             program = self.program_for(dynamic, static)
             interprets = self.waiting.interprets(program.turn, dynamic)
+            if program.turn.in_background and program.beside is None:
+                program.beside = Beside(program, store, dynamic)
             if interprets:
                 if self.is_brief and not store.claims.writers and self._all_there(store, dynamic):
                     return self.interpret(store, dynamic, static, program, None, {})
@@ -184,6 +187,8 @@ class Region:
         # From here on it may wait. So it holds its own state, not the lock: steps that use other
         # state go on meanwhile.
         watch = Watch(store, context)
+        if program.beside is not None and not interprets:
+            program.beside.wait(watch)
         keys = self.read_keys, self.written
         with held(store, *keys, watch.check, watch.is_given_up) as values:
             if interprets:
@@ -270,7 +275,7 @@ class Region:
     def program_for(self, dynamic: Sequence[Any], static: Sequence[Any]) -> Program:
         """The one for these inputs. Types the graph has fixed; shapes it may leave open."""
         shapes = tuple([a.shape for a in dynamic])
-        constants = tuple([_static_key(s) for s in static]) if static else ()
+        constants = tuple([static_key(s) for s in static]) if static else ()
         program = self._programs.get((shapes, constants))
         if program is None and self.spare is not None and self._programs:
             shapes = self.spare.room_for(shapes)
@@ -587,13 +592,6 @@ class Region:
         bind_edges(values, zip(self.static, static, strict=True))
         bind_edges(values, self.handles.items())
         return values
-
-
-def _static_key(value: Any) -> Any:
-    if isinstance(value, lists.TensorList):
-        return tuple([None if item is None else _static_key(item) for item in value.items or ()])
-    array = np.asarray(value)
-    return (array.dtype.str, array.shape, array.tobytes())
 
 
 __all__ = ["Region"]

@@ -1,4 +1,5 @@
-"""What regions get from the session that runs them, and what they are called."""
+"""What regions get from the session that runs them, what they are called and what their programs
+are told apart by."""
 
 from __future__ import annotations
 
@@ -8,8 +9,11 @@ from functools import cache
 from typing import Any
 
 import jax
+import numpy as np
 
 from headrace.errors import OpError
+from headrace.executor.policy import Runs
+from headrace.ops.control import tensor_list_kernels as lists
 from headrace.passes.ir import Edge, Node
 from headrace.settings import flags
 
@@ -43,7 +47,7 @@ class RegionOptions:
         device: Any,
         host: Any,
         explain: Callable[[Exception], OpError],
-        runs_before_compiling: Callable[[Sequence[Node], Sequence[Edge]], int],
+        runs_before_compiling: Callable[[Sequence[Node], Sequence[Edge]], Runs],
         compiler_options: dict[str, Any] | None,
         passes_on: bool = False,
     ) -> None:
@@ -108,4 +112,12 @@ def label_of(nodes: Sequence[Node], outputs: Sequence[Edge]) -> str:
     return f"region of {len(nodes)} op{'s' * (len(nodes) > 1)} to {shown}"
 
 
-__all__ = ["CPU_OPTIONS", "RegionOptions", "label_of", "scope_on"]
+def static_key(value: Any) -> Any:
+    """What tells a static input of a program from others."""
+    if isinstance(value, lists.TensorList):
+        return tuple([None if item is None else static_key(item) for item in value.items or ()])
+    array = np.asarray(value)
+    return (array.dtype.str, array.shape, array.tobytes())
+
+
+__all__ = ["CPU_OPTIONS", "RegionOptions", "label_of", "scope_on", "static_key"]

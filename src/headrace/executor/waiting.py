@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from headrace.executor.beside import may_compile_beside
 from headrace.executor.evaluate import Interpreting, TookTooLong
 from headrace.executor.policy import (
     NEVER,
@@ -40,15 +41,24 @@ class Turn:
         interpretations: how many more times to interpret it.
         extended: whether it has been asked whether to wait longer than the first time.
         beside_loops: whether it has been asked again, since its loops had become programs.
+        in_background: whether another thread compiles it, or has done so.
         evaluations: nodes of function bodies that were interpreted for it.
     """
 
-    __slots__ = ("beside_loops", "evaluations", "extended", "interpretations", "started")
+    __slots__ = (
+        "beside_loops",
+        "evaluations",
+        "extended",
+        "in_background",
+        "interpretations",
+        "started",
+    )
 
     def __init__(self, interpretations: int) -> None:
         self.interpretations = interpretations
         self.extended = False
         self.beside_loops = False
+        self.in_background = False
         self.started = False
         self.evaluations = 0
 
@@ -64,8 +74,11 @@ class Waiting:
     def __init__(self, region: Region) -> None:
         self._region = region
         self._options = region.options
+        runs = region.options.runs_before_compiling(region.nodes, region.outputs)
+        #: How often the first is interpreted while another thread compiles it.
+        self._meanwhile = runs.meanwhile if may_compile_beside(region) else 0
         #: How often to interpret each before it is compiled.
-        self.first = region.options.runs_before_compiling(region.nodes, region.outputs)
+        self.first = runs.doubtful if self._meanwhile else runs.alone
         #: How often the region has run.
         self.runs = 0
         #: For how many kinds of input a program was wanted.
@@ -85,6 +98,9 @@ class Waiting:
         elif turn.interpretations == 0 and not turn.started and not turn.beside_loops:
             turn.beside_loops = True
             turn.interpretations = self._more_beside_loops(dynamic)
+        if turn.interpretations == 0 and self._meanwhile and not turn.started:
+            turn.in_background = True
+            turn.interpretations, self._meanwhile = self._meanwhile, 0
         self.runs += 1
         if turn.interpretations > 0:
             turn.interpretations -= 1
@@ -143,7 +159,7 @@ class Waiting:
         if turn.is_open and evaluation.allowance is not None and self._allowance is not None:
             turn.evaluations += self._allowance - evaluation.allowance
             if turn.evaluations > self._allowance:
-                turn.interpretations = 0
+                turn.interpretations = self._meanwhile = 0
 
     def need_not_wait(self, turn: Turn) -> None:
         """The program is compiled already."""
@@ -152,7 +168,7 @@ class Waiting:
 
     def give_up(self, turn: Turn) -> None:
         """The region has long loops: none of its programs waits any longer."""
-        self.first = turn.interpretations = 0
+        self.first = self._meanwhile = turn.interpretations = 0
         turn.extended = True
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["MOST_LEVELS", "levels_of", "room_for"]
+__all__ = ["FREE_LEVELS", "MOST_LEVELS", "levels_of", "room_for"]
 
 #: Levels that fit into Python's own limit.
-_FREE_LEVELS = 8
+FREE_LEVELS = 8
 #: Frames that a level takes: JAX's tracing of branches takes most, about 40.
 _FRAMES = 80
 #: Deeper nests get no more room: C functions between the frames use the thread's real stack.
@@ -52,7 +52,7 @@ _limit = _Limit()
 @contextmanager
 def room_for(levels: int) -> Iterator[None]:
     """Within the block Python's stack has room for ``levels`` of functions inside each other."""
-    if levels <= _FREE_LEVELS:
+    if levels <= FREE_LEVELS:
         yield
         return
     _limit.raise_by(min(levels, MOST_LEVELS) * _FRAMES)
@@ -65,4 +65,4 @@ def room_for(levels: int) -> Iterator[None]:
 def levels_of(graph: Any) -> int:
     """How deep the functions of a graph lie in each other; 0 where Python's own limit will do."""
     levels: int = max([body.level for body in graph.outermost._functions.values()], default=0)
-    return levels if levels > _FREE_LEVELS else 0
+    return levels if levels > FREE_LEVELS else 0
