@@ -146,6 +146,7 @@ def test_a_file_that_hides_its_package_says_how_to_run_it(run, package):
         ("pkg.absent", "There is no module 'pkg.absent' in {folder} or on the path."),
         ("pkg.pkg.absent", "There is no module 'pkg.pkg.absent' in {folder} or on the path."),
         ("pkg", "'pkg' is a package, and has no module __main__ to run."),
+        (".pkg", "There is no module '.pkg' in {folder} or on the path."),
     ],
 )
 def test_no_such_module(run, package, module, message):
@@ -156,10 +157,19 @@ def test_no_such_module(run, package, module, message):
 
 
 @pytest.mark.process
-def test_no_such_program(run):
-    done = run("", command=(sys.executable, "-m", "headrace", "run", "absent.py"))
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("absent.py", "There is no file 'absent.py'."),
+        ("", "There is no file ''."),
+        ("x" * 300, f"There is no file '{'x' * 300}'."),
+        (".", "The folder '.' has no __main__.py to run."),
+    ],
+)
+def test_no_such_program(run, program, message):
+    done = run("", command=(sys.executable, "-m", "headrace", "run", program))
     assert done.returncode == 1
-    assert done.stderr == "Error: There is no file 'absent.py'.\n"
+    assert done.stderr == f"Error: {message}\n"
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,10 @@ def run_program(
         click.ClickException: if there is no such program.
         SystemExit: always, with the program's exit status.
     """
-    if not as_module and not Path(program).exists():
+    if not as_module and not os.path.exists(program):
         raise click.ClickException(f"There is no file {program!r}.")
+    if not as_module and os.path.isdir(program) and not (Path(program) / "__main__.py").is_file():
+        raise click.ClickException(f"The folder {program!r} has no __main__.py to run.")
     # As with `python -m`, the packages around a module do not know its file yet.
     sys.argv = ["-m" if as_module else program, *arguments]
     folder = os.getcwd() if as_module else str(Path(program).resolve().parent)
@@ -109,7 +111,8 @@ def _module_source(name: str) -> str | None:
         click.ClickException: if there is no such module.
     """
     try:
-        spec = importlib.util.find_spec(name)
+        # What begins with a dot would be relative to a package.
+        spec = None if name.startswith(".") else importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
             if spec is None:
