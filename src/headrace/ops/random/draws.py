@@ -33,8 +33,9 @@ _SEEDS = "seed: int = 0, seed2: int = 0"
 _FLOATS = "floating"
 _NO_GRADIENT = NotDifferentiable("random numbers do not depend on the inputs")
 _CHECKED_RANDOM = Effects(random=True, checks=True)
-#: From so many elements on, all cores draw faster than one in a program.
-_DRAWN_BY_ALL_CORES = 1 << 17
+#: From so many elements on NumPy draws faster than a program: in pieces, on all cores, and with a
+#: table of sines, where XLA calls the C library for each number.
+_DRAWN_BY_NUMPY = 1 << 12
 
 Draw = Callable[..., Any]
 
@@ -77,7 +78,7 @@ def _define_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         interpret=interpret,
         gradient=_NO_GRADIENT,
         static=(0,),
-        interpret_from=_DRAWN_BY_ALL_CORES if name != "RandomUniform" else None,
+        interpret_from=_DRAWN_BY_NUMPY if name != "RandomUniform" else None,
         effects=RANDOM,
     )
 
@@ -105,6 +106,7 @@ def _define_stateless_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         interpret=interpret,
         gradient=_NO_GRADIENT,
         static=(0,),
+        interpret_from=_DRAWN_BY_NUMPY if name != "StatelessRandomUniform" else None,
     )
 
 
