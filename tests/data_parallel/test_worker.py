@@ -1,6 +1,7 @@
 """Workers of a plain script: which clusters they take, and when they leave a script alone."""
 
 import json
+import socket
 
 import pytest
 
@@ -77,6 +78,20 @@ def test_a_script_with_a_server_is_left_alone(second):
     tf.train.Server(json.loads(json.dumps(second.cluster.as_dict())), "worker", 1, start=False)
     assert share.current() is None
     assert tf.Variable(1.0).device == ""
+
+
+@pytest.mark.parametrize("taken", ["the port", "the port of metrics"])
+def test_a_worker_whose_port_is_taken_ends_with_that(second, monkeypatch, taken):
+    with socket.socket() as other:
+        if taken == "the port":
+            other.bind(("127.0.0.1", int(second.cluster.task_address("worker", 1)[10:])))
+        else:
+            pytest.importorskip("prometheus_client")
+            other.bind(("127.0.0.1", 0))
+            monkeypatch.setattr(flags, "metrics_port", str(other.getsockname()[1]))
+        other.listen()
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"Cannot (listen|offer)"):
+            tf.train.MonitoredTrainingSession()
 
 
 def test_not_if_a_training_step_was_built_for_all(second):

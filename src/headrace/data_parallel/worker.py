@@ -23,6 +23,7 @@ from headrace.data_parallel.state import name_graph, state_of
 from headrace.distributed.cluster.cluster_spec import ClusterSpec
 from headrace.distributed.links.liveness import is_nobody_at
 from headrace.distributed.services.server import Server
+from headrace.errors import FailedPreconditionError, UnavailableError
 from headrace.graph.graph import get_default_graph
 from headrace.graph.proto import ConfigProto
 from headrace.graph.site import user_site
@@ -126,11 +127,16 @@ class ScriptWorker:
         return "/job:ps/task:0" if self.servers else _device(self._tasks[self.chief])
 
     def server(self) -> Server:
-        """The server of this worker, started when a session first needs it."""
+        """The server of this worker, started when a session first needs it.
+
+        Raises:
+            FailedPreconditionError: if it cannot listen where it should, or offer metrics there.
+            UnavailableError: if the cluster that it joins does not answer.
+        """
         with self._lock:
             if self._server is None:
                 with share.suspended():
-                    self._server = Server(self.cluster, *self._task)
+                    self._server = self._started()
                 logging.info(
                     "This is worker %d of %d (%s); variables are %s.",
                     self.worker,
@@ -139,6 +145,15 @@ class ScriptWorker:
                     f"on {self.servers} servers" if self.servers else "in each worker",
                 )
             return self._server
+
+    def _started(self) -> Server:
+        try:
+            return Server(self.cluster, *self._task)
+        except UnavailableError as error:
+            if flags.join:
+                raise
+            # No other task is lost, so that a session would be made anew for ever.
+            raise FailedPreconditionError(None, None, error.message) from None
 
     def session_config(self, config: Any) -> Any:
         """A ConfigProto by which a session waits for servers and itself only."""
