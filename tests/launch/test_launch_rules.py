@@ -318,6 +318,17 @@ def test_who_ends_before_one_that_is_to_leave_has_done_the_work():
     assert run.signals == [("ps/0", TERM)]
 
 
+@pytest.mark.parametrize(("after", "state"), [(1.0, State.LEFT), (LATE, State.DONE)])
+def test_who_leaves_may_do_so_when_more_are_wanted_again(after, state):
+    run = Run(ps=1, workers=2, elastic=(1, 4))
+    run.size(1, present=[0, 1])
+    run.size(2, present=[0, 1])
+    run.ends("worker/1", after=after)
+    started = run.size(2, missing=1, present=[0])
+    assert run.state("worker/1") is (State.RUNNING if state is State.LEFT else State.DONE)
+    assert started == (["worker/1"] if state is State.LEFT else [])
+
+
 def test_the_others_go_on_without_one_that_came_later_and_fails_at_once():
     run = Run(ps=1, workers=2, elastic=(2, 4), restarts=1)
     run.now = LATE

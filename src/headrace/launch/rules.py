@@ -56,7 +56,7 @@ class LaunchTiming:
         end: from SIGTERM to SIGKILL.
         gone: from SIGKILL until a task whose end nobody tells is waited for no longer.
         evaluator: for the last evaluation.
-        answer: of the cluster, whether a worker was to leave.
+        answer: of the cluster, whether a worker was to leave; and of a worker that is to leave.
         room: for a worker that no machine has room for, when the others have ended.
     """
 
@@ -133,6 +133,7 @@ class TaskLife:
         starts: how many; failures: those in a row that have failed.
         began: the start of the last one; due: of the next one.
         status: how the last one has ended, negative for a signal.
+        unwanted: when it was last known that the cluster asks it to leave.
     """
 
     task: TaskId
@@ -142,6 +143,7 @@ class TaskLife:
     began: float = 0.0
     due: float = 0.0
     status: int | None = None
+    unwanted: float | None = None
 
 
 class LaunchRules:
@@ -262,6 +264,10 @@ class LaunchRules:
     def size(self, found: ClusterSize | None, now: float) -> list[Instruction]:
         """The cluster says how many it wants; None if it does not answer."""
         self._size = found or self._size
+        if found is not None:
+            for life in self._of(State.RUNNING):
+                if self._is_too_many(life.task, found):
+                    life.unwanted = found.time
         done: list[Instruction] = []
         for task, ended in sorted(self._asked.items()):
             # What was said before it ended may be of before it was asked to leave.
@@ -269,9 +275,11 @@ class LaunchRules:
             if not known and now < ended + self._timing.answer:
                 continue
             del self._asked[task]
-            wanted = self._size.wanted.get(task.job) if self._size else None
-            if wanted is not None and self._before(task) >= wanted:
-                self.tasks[task].state = State.LEFT
+            life = self.tasks[task]
+            # Another number may have been asked for since it was told to leave.
+            was_told = life.unwanted is not None and ended < life.unwanted + self._timing.answer
+            if was_told or (self._size is not None and self._is_too_many(task, self._size)):
+                life.state, life.unwanted = State.LEFT, None
                 done.append(Say(f"{task} has left, as it was asked to"))
             else:
                 done.append(Say(f"{task} is done"))
@@ -348,10 +356,11 @@ class LaunchRules:
     def _trainers(self, *states: State) -> list[TaskLife]:
         return [t for t in self._of(*states) if t.task.job in _TRAINERS]
 
-    def _before(self, task: TaskId) -> int:
-        """How many tasks of the same job come first when some are to leave: the highest do."""
+    def _is_too_many(self, task: TaskId, size: ClusterSize) -> bool:
+        """Whether a task is one of those that leave: the highest of a job do."""
         here = self._of(State.RUNNING, State.WAITING, State.DONE)
-        return sum(t.task.job == task.job and t.task.index < task.index for t in here)
+        lower = sum(t.task.job == task.job and t.task.index < task.index for t in here)
+        return lower >= size.wanted.get(task.job, lower + 1)
 
     def _has_ended(self) -> bool:
         """Whether some worker is at the end of the training."""
