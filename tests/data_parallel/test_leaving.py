@@ -51,3 +51,15 @@ def test_the_first_worker_that_lives_has_the_duties_of_a_chief_that_was_lost(mon
     assert caplog.records[0].message == (
         "The chief (worker 0) was lost: worker 1 has its duties from now on."
     )
+
+
+def test_nobody_waits_for_another_chief_that_has_saved_and_ended(monkeypatch, caplog):
+    monkeypatch.setattr(hooks, "_END_SECONDS", 0.05)
+    cluster = {"worker": [f"localhost:{i}" for i in range(1, 4)]}
+    own = ScriptWorker(ParallelMode.parse("all-reduce"), cluster, "worker", 2)
+    monkeypatch.setattr(own, "is_there", lambda worker: worker == 2)
+    monkeypatch.setattr(own, "hear", lambda what: None)
+    together = TogetherHook(own)
+    own.chief = 1  # in the training that ends
+    together.wait_for_chief(SimpleNamespace())
+    assert caplog.records == []

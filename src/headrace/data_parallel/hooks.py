@@ -167,7 +167,8 @@ class TogetherHook(SessionRunHook):
 
     def _has_saved(self, session: Any) -> bool:
         if self._has_moved:
-            return self._worker.hear(f"{self._name}/saved") is not None
+            worker = self._worker  # the board ends with the chief, which has saved then
+            return worker.hear(f"{self._name}/saved") is not None or worker.has_ended(worker.chief)
         return bool(session.run(self._is_saved))
 
 
