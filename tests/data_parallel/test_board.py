@@ -36,3 +36,11 @@ def test_who_waits_hears_what_comes_later_or_nothing():
         assert len(looks) == 3
         assert board.hear("never", 0.1) is None
         assert board.hear("never", 60.0, lambda: False) is None
+
+
+def test_a_board_is_no_graph_of_the_script(second):
+    """Workers count those alike, and not each has a board."""
+    before = set(second.graphs)
+    board = Board("", None, CHIEF)
+    assert board
+    assert set(second.graphs) == before

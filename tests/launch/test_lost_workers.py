@@ -1,8 +1,10 @@
-"""A plain script loses a worker in one of several trainings of an Estimator."""
+"""A plain script loses a worker in one of several trainings."""
 
 import re
+import signal
 
 import pytest
+from launches import eventually
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -135,3 +137,35 @@ def test_all_workers_find_the_model_that_the_chief_has_exported(launch, mode):
     found = sorted(re.findall(r"exported (\d) (\S+) True", output))
     assert [k for k, _ in found] == ["0", "0", "1", "1"]
     assert len(set(found)) == 2
+
+
+SESSIONS = """
+import os, signal
+import tensorflow as tf
+from headrace.ops.state import share
+
+for training in range(4):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None])
+        w = tf.get_variable("w", [], initializer=tf.ones_initializer())
+        step = tf.train.get_or_create_global_step()
+        loss = tf.reduce_mean(tf.square(w * x))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        hooks = [tf.train.StopAtStepHook(last_step=4)] if training < 3 else []
+        with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train, {x: [1.0, 2.0]})
+                is_victim = share.current().worker == VICTIM
+                if training == 3 and is_victim and os.environ["HEADRACE_STARTS"] == "1":
+                    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("victim", ["0", "1"])
+def test_sessions_whose_variables_are_freed_are_not_waited_for(launch, victim):
+    script = SESSIONS.replace("VICTIM", victim)
+    run = launch(script, "--sync", "--ps", "1", "--workers", "2", "script.py")
+    said = "a worker that was started again repeats a training which the others have left"
+    eventually(lambda: f"{said} (script.py, line 14)" in run.log(f"worker/{victim}"))
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end()[0] == 143

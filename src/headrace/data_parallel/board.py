@@ -13,7 +13,6 @@ from typing import Any
 
 from headrace.errors import OpError
 from headrace.graph import dtypes
-from headrace.graph.graph import Graph
 from headrace.graph.proto import RunOptions
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.state import share
@@ -41,7 +40,7 @@ class Board:
         self, target: str, config: Any, device: str, pause: Callable[[float], Any] | None = None
     ) -> None:
         self._pause = pause or threading.Event().wait
-        graph = Graph()
+        graph = share.graph_apart()  # not one of the script's, which all workers count alike
         with share.suspended(), graph.as_default(), graph.device(device):
             table = raw.MutableHashTableV2(
                 container=_CONTAINER,

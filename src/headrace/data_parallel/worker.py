@@ -347,6 +347,7 @@ class ScriptWorker:
     def hooks(self) -> list[Any]:
         """The hooks of a monitored session: to take part in updates, and to end together."""
         state = state_of(get_default_graph())
+        self._check_values(state.container)
         together = TogetherHook(self)
         parts: list[Any] = [PartHook(self.is_chief, u) for u in state.updates]
         if self.is_following:
@@ -362,8 +363,30 @@ class ScriptWorker:
         """Free variables of graphs that all workers have left: each trains with another one now."""
         old = [c for c in self._sessions if c not in ("", container, *self._cleared)]
         if old and self.has_servers:
+            for one in old:
+                self.tell(_freed(one), "yes")
             Session.reset(self.server().target, old, self.session_config(None))
             self._cleared.extend(old)
+
+    def _check_values(self, container: str) -> None:
+        """A worker that was started again cannot repeat a training whose variables were freed.
+
+        It would wait for the others there, and they for it in a later one. The block of a session
+        is the script's: it cannot be left out, as a call of `Estimator.train` can.
+
+        Raises:
+            RuntimeError: if that is so.
+        """
+        if flags.starts > 1 and self.has_servers and self.hear(_freed(container)):
+            self.refuse(
+                "a worker that was started again repeats a training which the others have left",
+                "Launch each training by itself, or train Estimators: they leave out what is over.",
+            )
+
+
+def _freed(container: str) -> str:
+    """What workers are told by, of the variables of a graph."""
+    return f"{container}/freed"
 
 
 def _device(task: tuple[str, int]) -> str:
