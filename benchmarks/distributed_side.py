@@ -25,7 +25,7 @@ import traceback
 from typing import Any
 
 MODULES = {"headrace": "headrace", "tensorflow": "tensorflow.compat.v1"}
-WARM_UP_STEPS = 3
+WARM_UP_STEPS = 8  # Headrace interprets up to five
 WARM_UP_SECONDS = 1.0
 
 

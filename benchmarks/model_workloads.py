@@ -24,10 +24,10 @@ from side import arguments_of_side
 
 MODELS = Path(__file__).resolve().parents[1] / "src" / "headrace" / "models"
 #: Steps of a process that do not count: they may be interpreted, or compile.
-WARM_UP = 2
+WARM_UP = 6
 #: A process makes at least so many steps, fewer where they take longer than so many seconds in all,
 #: and at most so many.
-LEAST_STEPS, LONGEST, MOST_STEPS = 6, 30.0, 1000
+LEAST_STEPS, LONGEST, MOST_STEPS = 10, 30.0, 1000
 
 
 def load(tf: ModuleType, file: str) -> ModuleType:

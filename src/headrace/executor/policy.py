@@ -52,16 +52,12 @@ CALL_FROM_HOST = 60e-6
 _BYTES = 4
 #: What NumPy takes to read or write an element of an array, and of one that a core's cache holds.
 _SECONDS_PER_ELEMENT, _SECONDS_IN_CACHE, _IN_CACHE = 0.3e-9, 0.1e-9, 1 << 16
-#: A program that compiles within this time is compiled when it runs for the second time.
+#: A program that compiles within this time is compiled when it runs for the second time; another
+#: thread compiles those that take longer, and they are interpreted meanwhile.
 _PATIENCE = 3.0
-#: From so many seconds on a program is compiled in another thread, and interpreted meanwhile.
-_BESIDE = 0.5
 #: Interpreting is to take such a share of that, and happens so many times at most: estimates may
-#: be off, and steps are to be fast from the 20th on.
-_SHARE_MEANWHILE, _MOST_MEANWHILE = 1 / 3, 16
-#: Before that, where it takes more than `_PATIENCE`, it is interpreted such a share of that: some
-#: programs run only a few times.
-_DOUBT = 1 / 8
+#: be off, and who measures leaves out but a few steps.
+_SHARE_MEANWHILE, _MOST_MEANWHILE = 1 / 3, 4
 #: What takes longer to compile may take longer to interpret than `interpret_limit`, in proportion.
 _USUAL_COMPILING = 0.2
 #: XLA's time grows with the third power of how deep branches lie in each other: it takes 1 s for 40
@@ -83,12 +79,11 @@ class Runs(NamedTuple):
 
     Attributes:
         alone: where steps wait for the compiler.
-        doubtful, meanwhile: where another thread compiles: before that begins, and while it lasts.
-            None are interpreted meanwhile where it is too brief.
+        meanwhile: while another thread compiles, which begins when they run for the second time; 0
+            where none should.
     """
 
     alone: int
-    doubtful: int = 0
     meanwhile: int = 0
 
 
@@ -123,33 +118,30 @@ def runs_before_compiling(
     # A run on NumPy is over before a program would be called.
     if not is_much and costs_less(nodes, call):
         return Runs(NEVER)
-    depth, doubtful, meanwhile = _depth(nodes), 0, 0
+    depth, meanwhile = _depth(nodes), 0
     # Deeper ones need a higher limit of Python's stack, which only the thread of a step has.
-    if together >= _BESIDE and depth <= FREE_LEVELS:
-        doubtful, meanwhile = _runs_meanwhile(parts, work, together)
+    if together > _PATIENCE and depth <= FREE_LEVELS:
+        meanwhile = _runs_meanwhile(parts, work, together)
     if is_much:
-        return Runs(0, doubtful, meanwhile)
+        return Runs(0, meanwhile)
     # XLA takes so long for such nests that interpreting comes first, until it has cost as much.
     if depth > _MANY_LEVELS:
         around = sum(t * _seconds_to_interpret(p, 0) for p, _, t in parts)
         return Runs(math.ceil(together / around))
     compiling = seconds_to_compile(nodes, outputs)
     if compiling <= _PATIENCE or len(parts) > 1:
-        return Runs(1, doubtful, meanwhile)
-    return Runs(math.ceil(compiling / _seconds_to_interpret(nodes, work)), doubtful, meanwhile)
+        return Runs(1, meanwhile)
+    return Runs(math.ceil(compiling / _seconds_to_interpret(nodes, work)), meanwhile)
 
 
 def _runs_meanwhile(
     parts: Sequence[tuple[Sequence[Node], Sequence[Edge], int]], work: float, compiling: float
-) -> tuple[int, int]:
-    """How many times to interpret a program before another thread begins to compile it, and how
-    many times meanwhile; 0 and 0 if that costs too much."""
-    if work > flags.interpret_limit * max(1.0, compiling / _USUAL_COMPILING):
-        return 0, 0
+) -> int:
+    """How many times to interpret a program while it is compiled; 0 if that costs too much."""
+    if work > flags.interpret_limit * compiling / _USUAL_COMPILING:
+        return 0
     interpreting = sum(t * _seconds_to_interpret(p, _work(p)) for p, _, t in parts)
-    most = math.ceil(_SHARE_MEANWHILE * compiling / interpreting)
-    meanwhile = min(most, _MOST_MEANWHILE)
-    return math.ceil(meanwhile * _DOUBT) if compiling > _PATIENCE else 1, meanwhile
+    return min(math.ceil(_SHARE_MEANWHILE * compiling / interpreting), _MOST_MEANWHILE)
 
 
 def _only_stores(node: Node) -> bool:

@@ -78,7 +78,7 @@ class Waiting:
         #: How often the first is interpreted while another thread compiles it.
         self._meanwhile = runs.meanwhile if may_compile_beside(region) else 0
         #: How often to interpret each before it is compiled.
-        self.first = runs.doubtful if self._meanwhile else runs.alone
+        self.first = 1 if self._meanwhile else runs.alone
         #: How often the region has run.
         self.runs = 0
         #: For how many kinds of input a program was wanted.
