@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
 
 import headrace as tf
+from headrace.train.session_layers import RecoverableSession
 
 
 class _Log(tf.train.SessionRunHook):
@@ -400,3 +402,22 @@ def test_a_session_that_is_made_anew_keeps_what_variables_have_learned() -> None
             assert session.run(v) == 1.0
     finally:
         server.stop()
+
+
+def test_who_cannot_make_a_session_pauses_and_says_so(caplog) -> None:
+    """An error that comes at once was repeated as fast as the processor could, without a word."""
+
+    class Creator:
+        left = 8
+
+        def create_session(self):
+            self.left -= 1
+            if self.left:
+                raise tf.errors.UnavailableError(None, None, "port 1234 is taken")
+            return tf.Session()
+
+    pauses = []
+    with caplog.at_level(logging.WARNING, "tensorflow"):
+        RecoverableSession(Creator(), pauses.append).close()
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2]
+    assert caplog.text.count("port 1234 is taken") == 6

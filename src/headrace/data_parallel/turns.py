@@ -46,7 +46,7 @@ _LOOKS = 150
 _LIFE_LOOKS = 25
 
 
-class Group(Protocol):
+class ServerlessGroup(Protocol):
     """The workers of a program without servers."""
 
     @property
@@ -86,7 +86,7 @@ class Turns:
         workers: int,
         meanwhile: Callable[[Callable[[], bool]], Any] | None = None,
         pause: Callable[[float], Any] | None = None,
-        group: Group | None = None,
+        group: ServerlessGroup | None = None,
     ) -> None:
         self._worker, self._workers = worker, workers
         self._pause = pause or threading.Event().wait

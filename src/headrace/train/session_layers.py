@@ -5,6 +5,7 @@ Each layer wraps the next one and ends in a plain session: recovery -> coordinat
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,9 @@ from headrace.train.session_run_hook import (
 
 #: Errors after which a new session may succeed: a task was lost, or lost its state.
 PREEMPTION_ERRORS = (AbortedError, UnavailableError)
+#: Seconds before the third attempt to make a session, twice as many before each later one, and the
+#: most.
+_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
 class StepFunctionContext:
@@ -244,23 +248,35 @@ class CoordinatedSession(WrappedSession):
 
 
 class RecoverableSession(WrappedSession):
-    """Makes a new session when the old one is lost, and repeats the step."""
+    """Makes a new session when the old one is lost, and repeats the step.
 
-    def __init__(self, creator: Any) -> None:
+    Args:
+        creator: makes sessions.
+        pause: waits for some seconds.
+    """
+
+    def __init__(self, creator: Any, pause: Callable[[float], Any] | None = None) -> None:
         self._creator = creator
+        self._pause = pause or threading.Event().wait
         super().__init__(self._create())
 
     def _create(self) -> Any:
+        attempt = 0
         while True:
             try:
                 return self._creator.create_session()
             except PREEMPTION_ERRORS as error:
-                logging.info(
+                # The first time it is what happens when a task is lost.
+                log = logging.warning if attempt else logging.info
+                log(
                     "An error was raised while a session was being created. This may be due to a "
                     "preemption of a connected worker or parameter server. A new session will be "
                     "created. Error: %s",
                     error,
                 )
+                if attempt:
+                    self._pause(min(_PAUSE * 2.0 ** (attempt - 1), _LONGEST_PAUSE))
+                attempt += 1
 
     def _renew(self, error: Exception) -> None:
         tell(
