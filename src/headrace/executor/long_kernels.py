@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["takes_long"]
+__all__ = ["OF_MATRICES", "equations", "takes_long"]
 
 #: Primitives that work through all dimensions of their matrices, the more often the larger these.
-_OF_MATRICES = frozenset(
+OF_MATRICES = frozenset(
     (
         "cholesky",
         "cholesky_update",
@@ -45,12 +45,12 @@ def takes_long(jaxpr: Any) -> bool:
     Args:
         jaxpr: all its shapes are known.
     """
-    return any(_operations(equation) > _MANY for equation in _equations(jaxpr, in_loop=False))
+    return any(_operations(equation) > _MANY for equation in equations(jaxpr))
 
 
 def _operations(equation: Any) -> float:
     name, in_loop = equation[0].primitive.name, equation[1]
-    if name not in _OF_MATRICES and name not in _SORTING:
+    if name not in OF_MATRICES and name not in _SORTING:
         return 0.0
     if in_loop:
         return math.inf
@@ -58,12 +58,12 @@ def _operations(equation: Any) -> float:
     for value in equation[0].invars:
         shape = value.aval.shape
         size = float(math.prod(shape))
-        each = shape[-1] if name in _OF_MATRICES and shape else math.log2(size + 2)
+        each = shape[-1] if name in OF_MATRICES and shape else math.log2(size + 2)
         most = max(most, size * each)
     return most
 
 
-def _equations(jaxpr: Any, in_loop: bool) -> Iterator[tuple[Any, bool]]:
+def equations(jaxpr: Any, in_loop: bool = False) -> Iterator[tuple[Any, bool]]:
     """Its equations and those of its parts, each with whether it is in a loop."""
     for equation in jaxpr.eqns:
         yield equation, in_loop
@@ -72,4 +72,4 @@ def _equations(jaxpr: Any, in_loop: bool) -> Iterator[tuple[Any, bool]]:
             for part in value if isinstance(value, (list, tuple)) else (value,):
                 inner = getattr(part, "jaxpr", part)
                 if hasattr(inner, "eqns"):
-                    yield from _equations(inner, inside)
+                    yield from equations(inner, inside)

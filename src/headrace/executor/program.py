@@ -16,6 +16,7 @@ from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
 from headrace.executor.interrupts import NOBODY, LoopPolls
 from headrace.executor.long_kernels import takes_long
+from headrace.executor.matrix_turns import MATRIX_TURN, factors_batches, in_turn
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink
 from headrace.executor.resources import StateKey
@@ -94,6 +95,8 @@ class Program:
         self.asks = False
         #: Whether XLA computes in the call, and may take long for it.
         self.is_long = False
+        #: Whether no other program with factorisations of matrices runs at the same time.
+        self.takes_turns = False
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
         #: Where outputs only pass through: the large ones.
@@ -127,7 +130,7 @@ class Program:
             return self._trace(args[:count], args[-1] if has_loops else None)
 
         return jax.jit(
-            program,
+            in_turn(program) if self.takes_turns else program,
             donate_argnums=tuple(donated),
             keep_unused=spare > 0,
             compiler_options=region.compiler_options,
@@ -141,7 +144,8 @@ class Program:
             _, state = self._evaluate(args)
             return state.get(CheckSink.KEY)
 
-        return jax.jit(checker, compiler_options=self.region.compiler_options)
+        checks_in_turn = in_turn(checker) if self.takes_turns else checker
+        return jax.jit(checks_in_turn, compiler_options=self.region.compiler_options)
 
     @property
     def is_quick(self) -> bool:
@@ -196,8 +200,13 @@ class Program:
     def _traced(self, args: Sequence[Any]) -> Any:
         """What is compiled for such arguments; JAX keeps it for the call."""
         traced = self.function.trace(*args)  # type: ignore[attr-defined]
-        self.is_long = takes_long(traced.jaxpr.jaxpr)
         region = self.region
+        if region.platform == "cpu" and not self.takes_turns:
+            self.takes_turns = factors_batches(traced.jaxpr.jaxpr)
+            if self.takes_turns:
+                del self.function
+                traced = self.function.trace(*args)  # type: ignore[attr-defined]
+        self.is_long = self.takes_turns or takes_long(traced.jaxpr.jaxpr)
         # Not for large state: to keep the old values would take its memory twice.
         if self.is_long and self.donates and region.donated and not region.in_place.is_large:
             raise _MayStop
@@ -205,7 +214,7 @@ class Program:
 
     def check(self, args: Sequence[Any]) -> Any:
         """The outcome of checks that run first, None without any."""
-        return self.checker(*args) if self.checks_first else None
+        return self._ran(self.checker, args) if self.checks_first else None
 
     def call(
         self, args: Sequence[Any], token: Any = NOBODY
@@ -233,13 +242,19 @@ class Program:
     def _call(self, args: Sequence[Any]) -> Any:
         # It has been compiled.
         if self.proven or self.needed is not None:
-            return self.function(*args)
+            return self._ran(self.function, args)
         self._traced(args)
         if self.region.has_loops or self.is_long:  # the call is no part of compiling
             timed(self, args, lambda: self._compiled(args))
-            return self.function(*args)
+            return self._ran(self.function, args)
         # XLA computes in the background: the first call takes as long as compiling does.
         return timed(self, args, lambda: self.function(*args))
+
+    def _ran(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        if not self.takes_turns:
+            return function(*args)
+        with MATRIX_TURN:
+            return jax.block_until_ready(function(*args))  # type: ignore[no-untyped-call]
 
     def _part_with(self, why: Exception) -> None:
         """Large state is changed in place, by a program without checks; else old state is kept."""

@@ -1,0 +1,104 @@
+"""Factorisations of batches of matrices, one after the other.
+
+jaxlib 0.10 spreads a batch of matrices over a pool of threads. Where two of its calls of LAPACK do
+so at the same time, in one program or in two, both may wait for ever: two LU decompositions of
+2,000 matrices of 8x8 did on two cores after some hundred steps. So in a program each takes the turn
+after the one before it, and programs with such calls run one at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax import lax
+from jax.extend import core
+
+from headrace.executor.long_kernels import OF_MATRICES, equations
+
+__all__ = ["MATRIX_TURN", "factors_batches", "in_turn"]
+
+#: Held by the program that runs.
+MATRIX_TURN = threading.Lock()
+#: Calls whose equations are taken in their place: by name, the parameter that has them.
+_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+_CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
+
+
+def factors_batches(jaxpr: Any) -> bool:
+    """Whether a traced program calls LAPACK for batches of matrices."""
+    return any(_is_of_batches(equation) for equation, _ in equations(jaxpr))
+
+
+def _is_of_batches(equation: Any) -> bool:
+    shapes = (value.aval.shape for value in equation.invars)
+    return equation.primitive.name in OF_MATRICES and any(len(s) > 2 for s in shapes)
+
+
+def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its calls of LAPACK in the order in which it makes them.
+
+    Each waits for what the one before it gives, by an optimization barrier: XLA keeps those of
+    programs on CPUs (`region_options.CPU_OPTIONS`).
+    """
+
+    def ordered(*args: Any) -> Any:
+        traced, shapes = jax.make_jaxpr(function, return_shape=True)(*args)
+        outputs = _Turns().evaluate(traced.jaxpr, traced.consts, jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(shapes), outputs)
+
+    return ordered
+
+
+class _Turns:
+    """Evaluates a traced function, and puts its calls of LAPACK behind each other."""
+
+    def __init__(self) -> None:
+        #: What the last of them gave.
+        self._last: list[Any] = []
+
+    def evaluate(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The outputs of traced equations for some arguments."""
+        known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+        known.update(zip(jaxpr.invars, args, strict=True))
+
+        def value_of(atom: Any) -> Any:
+            return atom.val if isinstance(atom, core.Literal) else known[atom]
+
+        for equation in jaxpr.eqns:
+            given = [value_of(atom) for atom in equation.invars]
+            known.update(zip(equation.outvars, self._outputs(equation, given), strict=True))
+        return [value_of(atom) for atom in jaxpr.outvars]
+
+    def _outputs(self, equation: Any, given: list[Any]) -> list[Any]:
+        inner = equation.params.get(_CALLS.get(equation.primitive.name, ""))
+        if inner is not None:
+            return self.evaluate(
+                getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given
+            )
+        takes_turn = _contains(equation)
+        if takes_turn and self._last:
+            behind = lax.optimization_barrier((given, self._last))  # type: ignore[no-untyped-call]
+            given = list(behind[0])
+        params = equation.primitive.get_bind_params(equation.params)
+        made = equation.primitive.bind(*given, **params)
+        outputs = list(made) if equation.primitive.multiple_results else [made]
+        if takes_turn:
+            self._last = outputs
+        return outputs
+
+
+def _contains(equation: Any) -> bool:
+    """Whether an equation is a call of LAPACK, or a loop or branch with one in it."""
+    if equation.primitive.name in OF_MATRICES:
+        return True
+    parts = [p for v in equation.params.values() for p in (v if isinstance(v, tuple) else (v,))]
+    inner = [getattr(part, "jaxpr", part) for part in parts]
+    return any(
+        each.primitive.name in OF_MATRICES
+        for part in inner
+        if hasattr(part, "eqns")
+        for each, _ in equations(part)
+    )
