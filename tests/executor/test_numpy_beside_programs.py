@@ -60,3 +60,23 @@ def test_rows_are_shuffled_as_by_a_program(monkeypatch):
     assert sorted(first[2]) == list(range(2000))
     monkeypatch.setattr(flags, "interpret", "never")
     assert drawn() == first
+
+
+@pytest.mark.parametrize("find", [tf.argmax, tf.argmin])
+def test_extremes_of_long_rows_leave_the_program(find, monkeypatch):
+    values = np.random.RandomState(3).standard_normal((600, 300)).astype("f")
+    values[5, 7] = np.nan
+    found = {}
+    for way in ("auto", "never"):
+        monkeypatch.setattr(flags, "interpret", way)
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.Variable(values)
+            rows = find(x * 2.0, -1)
+            columns = find(x * 2.0, 0)
+            session.run(x.initializer)
+            found[way] = [session.run([rows, columns]) for _ in range(3)][-1]
+            plan = session._compile([rows, columns], []).plan
+            alone = [u.node.type for u in plan.units if u.node]
+            assert alone == [rows.op.type] * (way == "auto")
+    for numpy, program in zip(found["auto"], found["never"], strict=True):
+        np.testing.assert_array_equal(numpy, program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -367,6 +368,9 @@ define_op(
 
 # -- positions of extremes ----------------------------------------------------------------------
 
+#: NumPy finds them in rows of so many elements, in tensors of so many, sooner than a program.
+_LONG_ROW, _MANY_ELEMENTS = 128, 1 << 17
+
 
 def _one_axis(index: Any, rank: int) -> int:
     if np.size(index) != 1:
@@ -401,6 +405,17 @@ def _without_nan(xp: Any, x: Any, last: Any) -> Any:
     return xp.where(x == x, x, x.dtype.type(last)) if x.dtype.kind in "fV" else x
 
 
+def _numpy_finds(x: Any, index: Any) -> bool:
+    """Whether NumPy is faster: along rows it compares vectors, XLA single elements."""
+    rank = len(x.shape)
+    return (
+        rank > 0
+        and _one_axis(index, rank) == rank - 1
+        and x.shape[-1] >= _LONG_ROW
+        and math.prod(x.shape) >= _MANY_ELEMENTS
+    )
+
+
 def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) -> OpDef:
     def kernel(x: Any, index: Any, *, output_type: Any) -> Any:
         x, axis = _prepared_arg(x, index)
@@ -425,7 +440,7 @@ def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) ->
         static=(1,),
         gradient=NotDifferentiable("the result is a position"),
         cost=_input_size,
-        traits=Traits(flops=flops.reduction, numpy_calls=1),
+        traits=Traits(flops=flops.reduction, numpy_calls=1, numpy_wins=_numpy_finds),
     )
 
 
