@@ -92,12 +92,20 @@ def calls(monkeypatch):
     return found
 
 
-def test_steps_are_interpreted_until_the_program_is_taken(compiled, calls):
+def test_steps_are_interpreted_until_the_program_is_taken(monkeypatch, compiled, calls):
+    began, compile_ = threading.Event(), Program.compile
+
+    def begins(self, args, beside=False):
+        began.set()
+        compile_(self, args, beside)
+
+    monkeypatch.setattr(Program, "compile", begins)
     steps = _Steps()
     compiled.clear()
     calls.clear()
     steps.run(steps.interpreted)
     assert not calls
+    assert began.wait(60)  # else the step would do it itself
     steps.run(3)
     assert calls
     assert {len(c.region.nodes) for c in calls} == {len(steps.region.nodes)}
