@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["OF_MATRICES", "equations", "takes_long"]
+__all__ = ["OF_MATRICES", "equations", "parts", "takes_long"]
 
 #: Primitives that work through all dimensions of their matrices, the more often the larger these.
 OF_MATRICES = frozenset(
@@ -68,8 +68,14 @@ def equations(jaxpr: Any, in_loop: bool = False) -> Iterator[tuple[Any, bool]]:
     for equation in jaxpr.eqns:
         yield equation, in_loop
         inside = in_loop or equation.primitive.name in _LOOPS
-        for value in equation.params.values():
-            for part in value if isinstance(value, (list, tuple)) else (value,):
-                inner = getattr(part, "jaxpr", part)
-                if hasattr(inner, "eqns"):
-                    yield from equations(inner, inside)
+        for part in parts(equation):
+            yield from equations(part, inside)
+
+
+def parts(equation: Any) -> Iterator[Any]:
+    """The traced functions in an equation: what it calls, its branches, the body of a loop."""
+    for value in equation.params.values():
+        for part in value if isinstance(value, (list, tuple)) else (value,):
+            inner = getattr(part, "jaxpr", part)
+            if hasattr(inner, "eqns"):
+                yield inner

@@ -16,11 +16,11 @@ import jax
 from jax import lax
 from jax.extend import core
 
-from headrace.executor.long_kernels import OF_MATRICES, equations
+from headrace.executor.long_kernels import OF_MATRICES, equations, parts
 
 __all__ = ["MATRIX_TURN", "factors_batches", "in_turn"]
 
-#: Held by the program that runs.
+#: Held by the one program with calls of LAPACK for batches that runs.
 MATRIX_TURN = threading.Lock()
 #: Calls whose equations are taken in their place: by name, the parameter that has them.
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
@@ -92,13 +92,5 @@ class _Turns:
 
 def _contains(equation: Any) -> bool:
     """Whether an equation is a call of LAPACK, or a loop or branch with one in it."""
-    if equation.primitive.name in OF_MATRICES:
-        return True
-    parts = [p for v in equation.params.values() for p in (v if isinstance(v, tuple) else (v,))]
-    inner = [getattr(part, "jaxpr", part) for part in parts]
-    return any(
-        each.primitive.name in OF_MATRICES
-        for part in inner
-        if hasattr(part, "eqns")
-        for each, _ in equations(part)
-    )
+    inner = (each for part in parts(equation) for each, _ in equations(part))
+    return any(each.primitive.name in OF_MATRICES for each in (equation, *inner))

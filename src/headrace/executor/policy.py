@@ -87,6 +87,7 @@ class Runs(NamedTuple):
     meanwhile: int = 0
 
 
+#: Nothing is interpreted: the first run waits for the compiler.
 AT_ONCE = Runs(0)
 
 

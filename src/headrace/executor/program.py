@@ -95,7 +95,7 @@ class Program:
         self.asks = False
         #: Whether XLA computes in the call, and may take long for it.
         self.is_long = False
-        #: Whether no other program with factorisations of matrices runs at the same time.
+        #: Whether it calls LAPACK for batches: no other such program runs at the same time.
         self.takes_turns = False
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
@@ -251,6 +251,7 @@ class Program:
         return timed(self, args, lambda: self.function(*args))
 
     def _ran(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """What a compiled function gives; one that takes turns has ended then."""
         if not self.takes_turns:
             return function(*args)
         with MATRIX_TURN:
