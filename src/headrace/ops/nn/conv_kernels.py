@@ -5,15 +5,15 @@ Filters are laid out spatial dimensions first (HWIO, DHWIO); `strides`, `dilatio
 
 On the CPU, XLA hands flat float32 convolutions without groups to a fast library and all else to
 plain loops that are ten to a hundred times slower. So for `platform="cpu"` the other cases are
-written here as shifted multiply-adds (one channel per group), one convolution per group, one matrix
-product (float64, integers) or flat ones (three dimensions). Others get the one lax convolution.
+written here as shifted multiply-adds (one channel per group), one convolution per group, matrix
+products (float64, integers, and what `conv_products` lists) or flat ones (three dimensions). Others
+get the one lax convolution.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,21 +22,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from headrace.ops.nn import conv_depth, conv_native, conv_phases
+from headrace.ops.nn import conv_depth, conv_native, conv_phases, conv_products
 from headrace.ops.nn.conv_geometry import (
     FORMATS,
     SPATIAL_LETTERS,
     Geometry,
     geometry_of,
     out_shape,
-    out_sizes,
 )
+from headrace.ops.nn.conv_products import LIBRARY_DTYPES, by_taps, windows
 
 # Above this many filter positions the unrolled forms cost more to compile than they win.
 _MAX_UNROLLED = 64
 # Above this many groups one convolution per group costs more to compile than it wins.
 _MAX_SPLIT_GROUPS = 64
-_LIBRARY_DTYPES = frozenset({"float32", "float16", "bfloat16"})
 
 # --- forms of the forward convolution -------------------------------------------------------
 
@@ -54,43 +53,16 @@ def _lax_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     )
 
 
-def _windows(x: jax.Array, kernel: Sequence[int], geo: Geometry) -> list[jax.Array]:
-    """For each filter position, in row-major order, the strided slice of `x` that it meets."""
-    padded = lax.pad(
-        x, jnp.zeros((), x.dtype), [(0, 0, 0), *((*p, 0) for p in geo.pads), (0, 0, 0)]
-    )
-    out = out_sizes(x.shape[1:-1], kernel, geo)
-    slices = []
-    for position in itertools.product(*map(range, kernel)):
-        start = [p * d for p, d in zip(position, geo.dilations, strict=True)]
-        stop = [a + (o - 1) * s + 1 for a, o, s in zip(start, out, geo.strides, strict=True)]
-        slices.append(
-            lax.slice(
-                padded, (0, *start, 0), (x.shape[0], *stop, x.shape[-1]), (1, *geo.strides, 1)
-            )
-        )
-    return slices
-
-
 def _shift_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     """One input channel per group: a multiply-add per filter position, fused into one loop."""
     kernel, channels, outputs = w.shape[: geo.rank], x.shape[-1], w.shape[-1]
     multiplier = outputs // channels
     taps = w.reshape(-1, channels, multiplier)
     terms = []
-    for i, window in enumerate(_windows(x, kernel, geo)):
+    for i, window in enumerate(windows(x, kernel, geo)):
         terms.append(window * taps[i, :, 0] if multiplier == 1 else window[..., None] * taps[i])
     total = _sum(terms)
     return total.reshape(*total.shape[: geo.rank + 1], outputs)
-
-
-def _matmul_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
-    """Sum over the filter positions of (window @ filter slice); no groups."""
-    taps = w.reshape(-1, *w.shape[-2:])
-    windows = _windows(x, w.shape[: geo.rank], geo)
-    return _sum(
-        [window.reshape(-1, window.shape[-1]) @ taps[i] for i, window in enumerate(windows)]
-    ).reshape(*windows[0].shape[:-1], w.shape[-1])
 
 
 def _split_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
@@ -110,21 +82,28 @@ def _depth_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     return _by_form(flat, conv_depth.flat_filter(w), plain).reshape(out)
 
 
-_Form = Callable[[jax.Array, jax.Array, Geometry], jax.Array]
-
-
-def _form(dtype: np.dtype, w_shape: Sequence[int], geo: Geometry) -> _Form:
-    """The fastest form of the convolution; all but `_lax_conv` want channels last."""
+def _form(
+    dtype: np.dtype,
+    x_shape: Sequence[int],
+    w_shape: Sequence[int],
+    geo: Geometry,
+    to_filter: bool = False,
+) -> conv_products.Form:
+    """The fastest form of the convolution, or of its gradient `to_filter`; all but `_lax_conv` want
+    channels last."""
     if not geo.cpu:
         return _lax_conv
+    product = conv_products.fastest(dtype, x_shape, w_shape, geo, to_filter=to_filter)
+    if product is not None:
+        return product
     positions = math.prod(w_shape[: geo.rank])
     if geo.groups > 1 and w_shape[-2] == 1 and positions <= _MAX_UNROLLED:
         return _shift_conv
     if 1 < geo.groups <= _MAX_SPLIT_GROUPS:
         return _split_conv
-    if geo.groups == 1 and dtype.name not in _LIBRARY_DTYPES and positions <= _MAX_UNROLLED:
-        return _matmul_conv
-    if geo.rank == 3 and geo.groups == 1 and dtype.name in _LIBRARY_DTYPES:
+    if geo.groups == 1 and dtype.name not in LIBRARY_DTYPES and positions <= _MAX_UNROLLED:
+        return by_taps
+    if geo.rank == 3 and geo.groups == 1 and dtype.name in LIBRARY_DTYPES:
         return _depth_conv
     return _lax_conv
 
@@ -158,10 +137,10 @@ def _by_form(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     shape = out_shape(x.shape, w.shape, geo)
     if 0 in x.shape or 0 in shape:
         return jnp.zeros(shape, x.dtype)
-    return _apply_form(_form(x.dtype, w.shape, geo), x, w, geo)
+    return _apply_form(_form(x.dtype, x.shape, w.shape, geo), x, w, geo)
 
 
-def _apply_form(form: _Form, x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
+def _apply_form(form: conv_products.Form, x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     if form is _lax_conv:
         return _lax_conv(x, w, geo)
     last = replace(geo, channels_last=True)
@@ -191,10 +170,12 @@ def _phase_input_gradient(
 ) -> jax.Array | None:
     """The input gradient without the zeros that strides put between the elements of `dy`; None
     where that is not faster."""
-    form = _form(dy.dtype, w.shape, geo)
+    form = _form(dy.dtype, x_shape, w.shape, geo)
+    if form is conv_products.whole or (form is by_taps and math.prod(w.shape[: geo.rank]) == 1):
+        return None
     sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
     steps: dict[str, Any] = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
-    if geo.groups == 1 and dy.dtype.name == "float32":
+    if geo.groups == 1 and dy.dtype.name in LIBRARY_DTYPES:
         dx = conv_phases.by_products(sizes, w, _to_channels_last(dy, geo), **steps)
         if dx is not None:
             return _from_channels_last(dx, geo)
@@ -244,7 +225,7 @@ def _shift_product(dy: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     multiplier, channels = w.shape[-2:]
     taps = w.reshape(-1, multiplier, channels)
     terms = []
-    for i, window in enumerate(_windows(dy, w.shape[: geo.rank], geo)):
+    for i, window in enumerate(windows(dy, w.shape[: geo.rank], geo)):
         if multiplier == 1:
             terms.append(window * taps[i, 0])
         else:
@@ -262,7 +243,7 @@ def _filter_gradient(
     dw = conv_native.filter_gradient(x, w_shape, dy, geo)
     if dw is not None:
         return dw
-    form = _form(x.dtype, w_shape, geo)
+    form = _form(x.dtype, x.shape, w_shape, geo, to_filter=True)
     if form in (_shift_conv, _split_conv):
         last = replace(geo, channels_last=True)
         by_form = _shift_filter_gradient if form is _shift_conv else _split_filter_gradient
@@ -285,7 +266,7 @@ def _shift_filter_gradient(
     dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels).astype(wide)
     terms = [
         (window[..., None] * dy).reshape(batch, -1, columns * outputs)
-        for window in _windows(x.astype(wide), w_shape[: geo.rank], geo)
+        for window in windows(x.astype(wide), w_shape[: geo.rank], geo)
     ]
     rows = lax.reduce(
         terms,

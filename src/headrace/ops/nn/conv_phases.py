@@ -28,6 +28,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from headrace.ops.nn import conv_products
+
 #: More convolutions than this in one gradient cost more to compile than they win.
 _MAX_CONVOLUTIONS = 16
 #: By rank: a product with n columns takes as long as one of n + this many at full speed.
@@ -182,27 +184,36 @@ def by_products(
     """`input_gradient`, with or without strides; None unless this is estimated to be faster."""
     rank = len(sizes)
     dims = _dimensions(sizes, w, strides, dilations, pads)
-    overhead = _SUM_OVERHEAD / max(w.shape[-1], _SHORTEST)
-    cost = math.prod(w.shape[:-1]) * (1 + overhead)
-    if max(strides) > 1:
-        cost *= _STRIDED_OVERHEAD
-    if cost > _split_or_merge(dims, w.shape[rank], True)[1]:
+    few = _is_small(w.shape, dy.shape)
+    if (
+        not few
+        and _cost_of_products(w.shape, strides) > _split_or_merge(dims, w.shape[rank], True)[1]
+    ):
         return None
-    # Zeros around dy, so that all elements meet all taps of their phase.
+    # Zeros around dy, so that all elements meet all taps of their phase; around few products
+    # afterwards, as most of what is multiplied would be zeros.
     margins = [_margins(dim, outputs) for dim, outputs in zip(dims, dy.shape[1:-1], strict=True)]
     around = [(0, 0, 0), *((lo, hi, 0) for lo, hi in margins), (0, 0, 0)]
-    dy = lax.pad(dy, jnp.zeros((), dy.dtype), around)
-    columns = jnp.moveaxis(w, -1, 0)  # [outputs, taps..., inputs]
+    if not few:
+        dy = lax.pad(dy, jnp.zeros((), dy.dtype), around)
     image = math.prod(dy.shape[1:-1]) * math.prod(w.shape[:-1]) * dy.dtype.itemsize
     if image > _MOST_PRODUCT_BYTES:
         return None
 
     def of(images: jax.Array) -> jax.Array:
-        products = images.reshape(-1, images.shape[-1]) @ columns.reshape(columns.shape[0], -1)
-        sums = products.reshape(*images.shape[:-1], *columns.shape[1:])
+        # The filter as it lies in memory: laying it out anew may take longer than the product.
+        rows, columns = images.reshape(-1, w.shape[-1]), w.reshape(-1, w.shape[-1])
+        products = lax.dot_general(
+            rows, columns, (((1,), (1,)), ((), ())), preferred_element_type=jnp.float32
+        )
+        sums = products.reshape(*images.shape[:-1], *w.shape[:-1])
+        if few:
+            sums = lax.pad(
+                sums, jnp.zeros((), sums.dtype), [*around[:-1], *[(0, 0, 0)] * (rank + 1)]
+            )
         for d, (dim, (lo, _)) in enumerate(zip(dims, margins, strict=True)):
             sums = _summed(sums, 1 + d, 1 + rank, dim, lo)
-        return sums
+        return sums.astype(dy.dtype)
 
     batch = dy.shape[0]
     most = max(_PRODUCT_BYTES // image, 1)
@@ -211,6 +222,22 @@ def by_products(
         return of(dy)
     parts = lax.map(of, dy.reshape(-1, together, *dy.shape[1:]))
     return jnp.reshape(parts, (batch, *parts.shape[2:]))
+
+
+def _is_small(w_shape: Sequence[int], dy_shape: Sequence[int]) -> bool:
+    """Whether a dense convolution takes longer to lay out its filter, last tap first, than adding
+    up few products does, or has plain loops only: its filter is larger than `dy`."""
+    rows = math.prod(dy_shape[:-1])
+    return rows <= dy_shape[-1] or conv_products.exceeds(
+        w_shape[: len(dy_shape) - 2], dy_shape[1:-1]
+    )
+
+
+def _cost_of_products(w_shape: Sequence[int], strides: Sequence[int]) -> float:
+    """In the unit of `_split_or_merge`."""
+    overhead = _SUM_OVERHEAD / max(w_shape[-1], _SHORTEST)
+    cost = math.prod(w_shape[:-1]) * (1 + overhead)
+    return cost * _STRIDED_OVERHEAD if max(strides) > 1 else cost
 
 
 def _margins(dim: _Dimension, outputs: int) -> tuple[int, int]:
