@@ -30,6 +30,16 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, int], dict[s
     "more taps in three dimensions": ((2, 3, 2), (3, 3, 3), (3, 4), {}),
     "the whole input": ((4, 5), (4, 5), (3, 4), {"padding": "VALID"}),
     "the whole input in three dimensions": ((2, 3, 2), (2, 3, 2), (3, 4), {"padding": "VALID"}),
+    "patches": ((4, 6), (2, 3), (3, 4), {"strides": (2, 3), "padding": "VALID"}),
+    "patches that leave a rest": ((7, 8), (3, 3), (3, 4), {"strides": (3, 3), "padding": "VALID"}),
+    "patches in three dimensions": (
+        (4, 3, 5),
+        (2, 1, 2),
+        (3, 4),
+        {"strides": (2, 1, 2), "padding": "VALID"},
+    ),
+    "a row": ((3, 9), (1, 3), (3, 4), {"strides": (1, 2)}),
+    "a column": ((9, 3), (5, 1), (3, 4), {"dilations": (2, 1)}),
     "few rows, large filter": ((3, 3), (3, 3), (240, 256), {}),
     "one element": ((1, 1), (3, 3), (3, 4), {}),
 }
@@ -131,6 +141,8 @@ def test_an_input_without_images_has_passes(name: str) -> None:
         ("one tap", 0),
         ("one tap, strided", 0),
         ("the whole input", 0),
+        ("patches", 0),
+        ("a column", 2),  # but for the gradient of the filter
         ("few rows, large filter", 0),
         ("more taps than elements", 1),  # the gradient of the filter, which XLA is quick at
     ],

@@ -171,7 +171,8 @@ def _phase_input_gradient(
     """The input gradient without the zeros that strides put between the elements of `dy`; None
     where that is not faster."""
     form = _form(dy.dtype, x_shape, w.shape, geo)
-    if form is conv_products.whole or (form is by_taps and math.prod(w.shape[: geo.rank]) == 1):
+    one_tap = form is by_taps and math.prod(w.shape[: geo.rank]) == 1
+    if one_tap or form in (conv_products.whole, conv_products.by_patches):
         return None
     sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
     steps: dict[str, Any] = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}

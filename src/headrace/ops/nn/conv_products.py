@@ -1,7 +1,7 @@
 """Convolutions without groups as matrix products, where XLA's CPU library is slower than those.
 
-It takes a filter of one tap two to eight times as long as the product that it is, and it does not
-take a filter that is larger than the input, padding not counted: plain loops do, a hundred times
+It takes a filter of one tap two to eight times as long as the product that it is, patches side by
+side up to three times, and it does not take a filter that is larger than the input, padding not counted: plain loops do, a hundred times
 as long. That is what the last layers of a deep network on small pictures are.
 """
 
@@ -26,6 +26,8 @@ Form = Callable[[jax.Array, jax.Array, Geometry], jax.Array]
 #: The library of XLA takes longer to lay out a filter of at least so many elements for a product of
 #: at most so many rows than joining what the filter meets does.
 _FEW_ROWS, _LARGE_FILTER = 64, 1 << 19
+#: So many taps of filters of one column, and of one row.
+_LONGEST_COLUMN, _LONGEST_ROW = 7, 3
 #: Filters of more taps are too long a program.
 _MOST_TAPS = 64
 
@@ -55,8 +57,13 @@ def fastest(
         return None
     if math.prod(kernel) == 1:
         return by_taps
-    if kernel == sizes and not any(map(any, geo.pads)) and max(geo.dilations) == 1:
-        return whole
+    if not any(map(any, geo.pads)) and max(geo.dilations) == 1:
+        if kernel == sizes:
+            return whole
+        if kernel == geo.strides:
+            return by_patches
+    if to_filter and _is_short_line(kernel):
+        return by_taps
     if math.prod(kernel) > _MOST_TAPS or 0 in x_shape:
         return None
     if exceeds(kernel, sizes) and not to_filter:  # whose gradient has the output as its filter
@@ -68,6 +75,14 @@ def fastest(
 def exceeds(kernel: Sequence[int], sizes: Sequence[int]) -> bool:
     """Whether a filter has more taps along a dimension than the input has elements."""
     return any(k > n for k, n in zip(kernel, sizes, strict=True))
+
+
+def _is_short_line(kernel: tuple[int, ...]) -> bool:
+    """Whether products with the few places of a filter are quicker than XLA's gradient for it."""
+    return len(kernel) == 2 and (
+        (kernel[1] == 1 and kernel[0] <= _LONGEST_COLUMN)
+        or (kernel[0] == 1 and kernel[1] <= _LONGEST_ROW)
+    )
 
 
 def windows(x: jax.Array, kernel: Sequence[int], geo: Geometry) -> list[jax.Array]:
@@ -102,6 +117,20 @@ def whole(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     outputs = w.shape[-1]
     y = x.reshape(x.shape[0], -1) @ w.reshape(-1, outputs)
     return y.reshape(x.shape[0], *[1] * geo.rank, outputs)
+
+
+def by_patches(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
+    """Strides as long as the filter: each element is met once, and a patch is a row."""
+    kernel, outputs = w.shape[: geo.rank], w.shape[-1]
+    out = out_sizes(x.shape[1:-1], kernel, geo)
+    met = [o * k for o, k in zip(out, kernel, strict=True)]
+    x = lax.slice(x, [0] * x.ndim, (x.shape[0], *met, x.shape[-1]))
+    pairs = itertools.chain(*zip(out, kernel, strict=True))
+    apart = x.reshape(x.shape[0], *pairs, x.shape[-1])
+    places = range(1, 2 * geo.rank + 1)
+    rows = apart.transpose(0, *places[::2], *places[1::2], 2 * geo.rank + 1)
+    y = rows.reshape(-1, math.prod(w.shape[:-1])) @ w.reshape(-1, outputs)
+    return y.reshape(x.shape[0], *out, outputs)
 
 
 def joined(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
