@@ -1,8 +1,9 @@
 """Convolutions without groups as matrix products, where XLA's CPU library is slower than those.
 
 It takes a filter of one tap two to eight times as long as the product that it is, patches side by
-side up to three times, and it does not take a filter that is larger than the input, padding not counted: plain loops do, a hundred times
-as long. That is what the last layers of a deep network on small pictures are.
+side up to three times, and it does not take a filter that is larger than the input, padding not
+counted: plain loops do, a hundred times as long. That is what the last layers of a deep network on
+small pictures are.
 """
 
 from __future__ import annotations
