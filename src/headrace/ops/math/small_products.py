@@ -1,0 +1,89 @@
+"""Products of stacks of tiny matrices, on CPUs.
+
+XLA calls its library, or runs plain loops, for one matrix after another: 20,000 products of 4x4
+take it 8 ms. Added up term by term, a column of all first matrices times a row of all second ones,
+they are one loop in vectors: 0.06 ms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+from jax import lax
+
+#: So many matrices, and multiplications, at least.
+_LEAST_STACK, _LEAST_WORK = 512, 1 << 17
+#: So many terms at most: as they lie in memory, and where the second matrix lies across.
+_MOST_TERMS, _MOST_TERMS_ACROSS = 64, 8
+#: So many elements of a result at most: calls of the library are worth it then. Where the first
+#: matrix lies across, XLA has loops only, and these are the terms and elements up to which.
+_MOST_ELEMENTS = 256
+_MOST_BOTH_ACROSS, _MOST_ELEMENTS_ACROSS = 16, 1024
+
+
+def dot_general(
+    a: Any,
+    b: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    **more: Any,
+) -> Any:
+    """`lax.dot_general`, which gives `lax`'s result up to the order of the sum.
+
+    Args:
+        a: [..., m, k] or [..., k, m].
+        b: [..., k, n] or [..., n, k].
+        dimension_numbers: as there.
+
+    Returns:
+        [..., m, n].
+    """
+    (contracted, stacks) = dimension_numbers
+    if preferred_element_type in (None, a.dtype) and _is_quick(a, b, contracted, stacks):
+        return _by_terms(a, b, contracted[0][0], contracted[1][0])
+    return lax.dot_general(
+        a, b, dimension_numbers, precision, preferred_element_type=preferred_element_type, **more
+    )
+
+
+def _is_quick(a: Any, b: Any, contracted: Any, stacks: Any) -> bool:
+    rank = len(a.shape)
+    leading = tuple(range(rank - 2))
+    if not all(isinstance(size, int) for size in (*a.shape, *b.shape)):
+        return False  # programs that are exported
+    if len(b.shape) != rank or (tuple(stacks[0]), tuple(stacks[1])) != (leading, leading):
+        return False
+    if a.dtype != b.dtype or a.dtype.name not in ("float32", "float64"):
+        return False
+    stack = math.prod(a.shape[:-2])
+    terms = a.shape[contracted[0][0]]
+    elements = math.prod(a.shape[-2:]) * math.prod(b.shape[-2:]) // max(terms, 1) ** 2
+    if stack < _LEAST_STACK or stack * elements * terms < _LEAST_WORK:
+        return False
+    a_across, b_across = contracted[0][0] == rank - 2, contracted[1][0] == rank - 1
+    if b_across:
+        most, largest = (_MOST_BOTH_ACROSS if a_across else _MOST_TERMS_ACROSS), _MOST_ELEMENTS
+    else:
+        most, largest = _MOST_TERMS, _MOST_ELEMENTS_ACROSS if a_across else _MOST_ELEMENTS
+    return terms <= most and elements <= largest and jax.default_backend() == "cpu"
+
+
+def _by_terms(a: Any, b: Any, a_axis: int, b_axis: int) -> Any:
+    """The sum over the contracted axes of the products of a column and a row."""
+    rank = len(a.shape)
+    columns, rows = (*range(rank - 2), rank - 2), (*range(rank - 2), rank - 1)
+    free_a, free_b = 2 * rank - 3 - a_axis, 2 * rank - 3 - b_axis
+    shape = (*a.shape[:-2], a.shape[free_a], b.shape[free_b])
+    total = None
+    for k in range(a.shape[a_axis]):
+        column = lax.index_in_dim(a, k, a_axis, keepdims=False)
+        row = lax.index_in_dim(b, k, b_axis, keepdims=False)
+        term = lax.broadcast_in_dim(column, shape, columns) * lax.broadcast_in_dim(row, shape, rows)
+        total = term if total is None else total + term
+    return total
+
+
+__all__ = ["dot_general"]
