@@ -171,3 +171,30 @@ def test_second_derivatives_of_products() -> None:
         return jax.hessian(of)(x)
 
     np.testing.assert_allclose(loss("cpu"), loss("gpu"), 1e-3, 1e-3)
+
+
+@pytest.mark.parametrize(
+    "name", ["one tap", "more taps than elements", "the whole input", "patches"]
+)
+def test_any_number_of_images_can_be_exported(name: str) -> None:
+    passes = Passes(name)
+    x, w, dy = passes.operands()
+    (batch,) = jax.export.symbolic_shape("batch")
+
+    def run(x: Any, w: Any, dy: Any) -> Any:
+        shape = (x.shape[0], *passes.x[1:])
+        return (
+            conv_kernels.convolution(x, w, **passes.attrs),
+            conv_kernels.convolution_backprop_filter(x, passes.w, dy, **passes.attrs),
+            conv_kernels._input_gradient(shape, w, dy, geometry),
+        )
+
+    geometry = conv_geometry.geometry_of(passes.x, passes.w, **passes.attrs, platform="cpu")
+    shapes = [
+        jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype),
+        jax.ShapeDtypeStruct(w.shape, w.dtype),
+        jax.ShapeDtypeStruct((batch, *dy.shape[1:]), dy.dtype),
+    ]
+    exported = jax.export.export(jax.jit(run))(*shapes)
+    for got, want in zip(exported.call(x, w, dy), run(x, w, dy), strict=True):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-3)

@@ -227,6 +227,8 @@ def by_products(
 def _is_small(w_shape: Sequence[int], dy_shape: Sequence[int]) -> bool:
     """Whether a dense convolution takes longer to lay out its filter, last tap first, than adding
     up few products does, or has plain loops only: its filter is larger than `dy`."""
+    if not all(isinstance(n, int) for n in dy_shape):
+        return False  # programs that are exported
     rows = math.prod(dy_shape[:-1])
     return rows <= dy_shape[-1] or conv_products.exceeds(
         w_shape[: len(dy_shape) - 2], dy_shape[1:-1]
