@@ -26,9 +26,6 @@ CPU_OPTIONS: dict[str, Any] = {
 if jax.__version_info__[:2] == (0, 10):
     # Drops optimization barriers before fusion, as if there were none; later versions keep them.
     CPU_OPTIONS["xla_disable_hlo_passes"] = "cse_barrier_expander"
-    # Without it a variable that two operations read is copied in each step, before it is updated in
-    # place: weights of 151 MB, and a quarter of a step of AlexNet with two images.
-    CPU_OPTIONS["xla_cpu_copy_insertion_use_region_analysis"] = True
 #: So many outputs are named where a region is.
 _SHOWN = 4
 

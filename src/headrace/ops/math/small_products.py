@@ -54,7 +54,9 @@ def _is_quick(a: Any, b: Any, contracted: Any, stacks: Any) -> bool:
     leading = tuple(range(rank - 2))
     if not all(isinstance(size, int) for size in (*a.shape, *b.shape)):
         return False  # programs that are exported
-    if len(b.shape) != rank or (tuple(stacks[0]), tuple(stacks[1])) != (leading, leading):
+    if len(contracted[0]) != 1 or len(b.shape) != rank or tuple(stacks[0]) != leading:
+        return False
+    if tuple(stacks[1]) != leading:
         return False
     if a.dtype != b.dtype or a.dtype.name not in ("float32", "float64"):
         return False
