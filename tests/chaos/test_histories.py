@@ -33,7 +33,7 @@ def drawn(draw, kinds, most=7):
 
 
 def happened(seed, clients, each, kinds, loses=None):
-    """The history of an object that did one call after the other.
+    """The history of an object that did one call after the other, and when the last call ended.
 
     ``loses``: the number of an acknowledged addition that it forgets.
     """
@@ -61,7 +61,7 @@ def happened(seed, clients, each, kinds, loses=None):
         else:
             calls.append(ClientCall(began, ended, "read", value))
     rng.shuffle(calls)
-    return calls, moment
+    return calls, max(ended for _, _, ended, _ in moments)
 
 
 @given(drawn(["add", "read"]), st.integers(0, 1))
