@@ -86,6 +86,7 @@ def _read_labels(labels: str, dims: Dims, sizes: dict[str, int | None]) -> Dims:
 
 
 def _einsum(inputs: list[Any], *, equation: str) -> Any:
+    # JAX's own hook for products made elsewhere; there is no public one.
     return jnp.einsum(equation, *inputs, _dot_general=small_products.dot_general)
 
 

@@ -31,15 +31,11 @@ def dot_general(
     preferred_element_type: Any = None,
     **more: Any,
 ) -> Any:
-    """`lax.dot_general`, which gives `lax`'s result up to the order of the sum.
+    """`lax.dot_general`, term by term where that is quicker: the last bits may differ.
 
-    Args:
-        a: [..., m, k] or [..., k, m].
-        b: [..., k, n] or [..., n, k].
-        dimension_numbers: as there.
-
-    Returns:
-        [..., m, n].
+    That is for ``a`` [..., m, k] or [..., k, m] and ``b`` [..., k, n] or [..., n, k], with equal
+    leading dimensions in place of the dots; the result is [..., m, n]. All else, and ``more``, goes
+    to `lax` as it is.
     """
     (contracted, stacks) = dimension_numbers
     if preferred_element_type in (None, a.dtype) and _is_quick(a, b, contracted, stacks):
@@ -54,9 +50,9 @@ def _is_quick(a: Any, b: Any, contracted: Any, stacks: Any) -> bool:
     leading = tuple(range(rank - 2))
     if not all(isinstance(size, int) for size in (*a.shape, *b.shape)):
         return False  # programs that are exported
-    if len(contracted[0]) != 1 or len(b.shape) != rank or tuple(stacks[0]) != leading:
+    if len(contracted[0]) != 1 or len(b.shape) != rank:
         return False
-    if tuple(stacks[1]) != leading:
+    if (tuple(stacks[0]), tuple(stacks[1])) != (leading, leading):
         return False
     if a.dtype != b.dtype or a.dtype.name not in ("float32", "float64"):
         return False

@@ -33,6 +33,10 @@ class Geometry:
     def rank(self) -> int:
         return len(self.strides)
 
+    def spatial(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The sizes of the spatial dimensions of an input or output."""
+        return tuple(shape[1:-1] if self.channels_last else shape[2:])
+
     @property
     def data_format(self) -> str:
         letters = SPATIAL_LETTERS[self.rank]
@@ -126,6 +130,5 @@ def out_sizes(sizes: Sequence[int], kernel: Sequence[int], geo: Geometry) -> tup
 
 def out_shape(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tuple[int, ...]:
     """The shape of the convolution."""
-    sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
-    out = out_sizes(sizes, w_shape[: geo.rank], geo)
+    out = out_sizes(geo.spatial(x_shape), w_shape[: geo.rank], geo)
     return (x_shape[0], *out, w_shape[-1]) if geo.channels_last else (x_shape[0], w_shape[-1], *out)

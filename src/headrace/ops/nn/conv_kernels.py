@@ -30,10 +30,8 @@ from headrace.ops.nn.conv_geometry import (
     geometry_of,
     out_shape,
 )
-from headrace.ops.nn.conv_products import LIBRARY_DTYPES, by_taps, windows
+from headrace.ops.nn.conv_products import LIBRARY_DTYPES, MAX_UNROLLED, by_taps, windows
 
-# Above this many filter positions the unrolled forms cost more to compile than they win.
-_MAX_UNROLLED = 64
 # Above this many groups one convolution per group costs more to compile than it wins.
 _MAX_SPLIT_GROUPS = 64
 
@@ -97,11 +95,11 @@ def _form(
     if product is not None:
         return product
     positions = math.prod(w_shape[: geo.rank])
-    if geo.groups > 1 and w_shape[-2] == 1 and positions <= _MAX_UNROLLED:
+    if geo.groups > 1 and w_shape[-2] == 1 and positions <= MAX_UNROLLED:
         return _shift_conv
     if 1 < geo.groups <= _MAX_SPLIT_GROUPS:
         return _split_conv
-    if geo.groups == 1 and dtype.name not in LIBRARY_DTYPES and positions <= _MAX_UNROLLED:
+    if geo.groups == 1 and dtype.name not in LIBRARY_DTYPES and positions <= MAX_UNROLLED:
         return by_taps
     if geo.rank == 3 and geo.groups == 1 and dtype.name in LIBRARY_DTYPES:
         return _depth_conv
@@ -171,10 +169,9 @@ def _phase_input_gradient(
     """The input gradient without the zeros that strides put between the elements of `dy`; None
     where that is not faster."""
     form = _form(dy.dtype, x_shape, w.shape, geo)
-    one_tap = form is by_taps and math.prod(w.shape[: geo.rank]) == 1
-    if one_tap or form in (conv_products.whole, conv_products.by_patches):
+    if conv_products.meets_once(form, w.shape[: geo.rank]):
         return None
-    sizes = x_shape[1:-1] if geo.channels_last else x_shape[2:]
+    sizes = geo.spatial(x_shape)
     steps: dict[str, Any] = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
     if geo.groups == 1 and dy.dtype.name in LIBRARY_DTYPES:
         dx = conv_phases.by_products(sizes, w, _to_channels_last(dy, geo), **steps)

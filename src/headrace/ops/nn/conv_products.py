@@ -29,8 +29,8 @@ Form = Callable[[jax.Array, jax.Array, Geometry], jax.Array]
 _FEW_ROWS, _LARGE_FILTER = 64, 1 << 19
 #: So many taps of filters of one column, and of one row.
 _LONGEST_COLUMN, _LONGEST_ROW = 7, 3
-#: Filters of more taps are too long a program.
-_MOST_TAPS = 64
+#: Above this many filter positions the unrolled forms cost more to compile than they win.
+MAX_UNROLLED = 64
 
 
 def fastest(
@@ -49,7 +49,7 @@ def fastest(
         to_filter: whether it is for the filter's gradient.
     """
     kernel = tuple(w_shape[: geo.rank])
-    sizes = tuple(x_shape[1:-1] if geo.channels_last else x_shape[2:])
+    sizes = geo.spatial(x_shape)
     if (
         geo.groups > 1
         or dtype.name not in LIBRARY_DTYPES
@@ -65,12 +65,18 @@ def fastest(
             return by_patches
     if to_filter and _is_short_line(kernel):
         return by_taps
-    if math.prod(kernel) > _MOST_TAPS or 0 in x_shape:
+    if math.prod(kernel) > MAX_UNROLLED or 0 in x_shape:
         return None
     if exceeds(kernel, sizes) and not to_filter:  # whose gradient has the output as its filter
         return joined
     rows = x_shape[0] * math.prod(out_sizes(sizes, kernel, geo))
     return joined if rows <= _FEW_ROWS and math.prod(w_shape) >= _LARGE_FILTER else None
+
+
+def meets_once(form: Callable[..., jax.Array], kernel: Sequence[int]) -> bool:
+    """Whether a form meets each element at most once: then its input gradient is one product, and
+    there are no zeros of strides to be saved."""
+    return form in (whole, by_patches) or (form is by_taps and math.prod(kernel) == 1)
 
 
 def exceeds(kernel: Sequence[int], sizes: Sequence[int]) -> bool:
