@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-import jax
 import numpy as np
-from jax import lax
 
 from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.borrowed import is_given_away
 from headrace.executor.failures import came, count_bytes, kernel_error, shape_problem
+from headrace.executor.last_reads import LastReads
 from headrace.executor.resources import (
     RandomStream,
     ResourceStore,
@@ -296,14 +295,12 @@ class Tracing(Evaluation):
         self,
         state: dict[StateKey, Any],
         platform: str,
-        ordered: frozenset[StateKey] = frozenset(),
+        reads: LastReads | None = None,
     ) -> None:
         self.state = state
         self.platform = platform
-        #: Variables of which a part is changed in place: who reads them does so before.
-        self.ordered = ordered
-        #: By the identity of a traced value: whose whole value it is, or a view of that.
-        self._whole: dict[int, tuple[StateKey, Any]] = {}
+        #: What is made of variables that change in place: who reads them does so before.
+        self.reads = reads if reads is not None else LastReads()
         #: Keys written so far, in order.
         self.written: dict[StateKey, None] = {}
         #: What is known of the forms that branches give, by node, arguments and state.
@@ -314,7 +311,7 @@ class Tracing(Evaluation):
 
     def scratch(self) -> Tracing:
         """An evaluation that starts from the same state and keeps its changes to itself."""
-        return Tracing(dict(self.state), self.platform, self.ordered)
+        return Tracing(dict(self.state), self.platform, self.reads.scratch())
 
     def run_step(self, step: StepGraph, args: Sequence[Any]) -> list[Any]:
         may_leave, self.may_leave = self.may_leave, False
@@ -356,10 +353,7 @@ class Tracing(Evaluation):
                 # The node of a body cannot go to the host alone: the whole op does.
                 signal.node = node
                 raise
-            if not self.ordered:
-                result: Sequence[Any] = outputs
-                return result
-            return self._read_before(node, [k for k in self.ordered if k in args], outputs)
+            return self._noted(node, args, outputs)
         if d.kernel is None:
             raise NeedsHost(node, "runs outside XLA")
         wins = d.traits.numpy_wins
@@ -371,11 +365,11 @@ class Tracing(Evaluation):
                 raise NeedsHost(node, f"input {i} must be known before the program is compiled")
         if not p.pure:
             handles = [args[i] for i in p.effects.reads]
+            changed = [args[i] for i in p.effects.writes]
+            self.reads.before_change(changed, self.state)
             outputs = self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
-            if self.ordered and not p.effects.writes:
-                outputs = self._read_before(
-                    node, [h for h in handles if h in self.ordered], outputs
-                )
+            if not changed:
+                outputs = self._noted(node, handles, outputs)
             self.count(node, outputs, args)
             return outputs
         if p.seen_shapes is not None:
@@ -386,37 +380,12 @@ class Tracing(Evaluation):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
         inputs = grouped(in_order(node, args), p.groups)
         outputs = as_outputs(p.kernel(*inputs), p.outputs)  # type: ignore[misc]
-        # What takes a view of a variable reads the variable.
-        if self._whole:
-            found = [self._whole[id(a)][0] for a in args if id(a) in self._whole]
-            outputs = self._read_before(node, found, outputs)
+        outputs = self._noted(node, args, outputs)
         self.count(node, outputs, args)
         return outputs
 
-    def _read_before(
-        self, node: Node, keys: Sequence[StateKey], outputs: Sequence[Any]
-    ) -> Sequence[Any]:
-        """Have XLA compute what was read of variables before it changes them.
-
-        It orders nothing by itself but by data, and copies a variable that something may read
-        after a change in place. A barrier makes the change depend on what was read.
-        """
-        if not keys:
-            return outputs
-        # A view costs nothing by itself: whoever takes from it reads the variable.
-        if node.op_def.traits.is_view:
-            for value in outputs:
-                self._whole[id(value)] = (keys[0], value)
-            return outputs
-        keys = list(dict.fromkeys(keys))
-        # Both go through one barrier: the state after it depends on what was read before it.
-        traced = [i for i, value in enumerate(outputs) if isinstance(value, jax.core.Tracer)]
-        held = [self.state[k] for k in keys]
-        values = ([outputs[i] for i in traced], held)
-        read, held = lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
-        self.state.update(zip(keys, held, strict=True))
-        found = dict(zip(traced, read, strict=True))
-        return [found.get(i, value) for i, value in enumerate(outputs)]
+    def _noted(self, node: Node, args: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
+        return self.reads.read(node, args, outputs, self.state) if self.reads else outputs
 
 
 def _flat_static(p: Prepared) -> tuple[int, ...]:

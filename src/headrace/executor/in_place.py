@@ -49,15 +49,15 @@ class Access:
 
     Attributes:
         large: large variables that the nodes change and use the old values of.
-        partial: those of them of which a part is changed.
+        parts: those of them of which a part is changed; ``whole``: the others.
     """
 
     def __init__(self, nodes: Sequence[Node], handles: Mapping[Edge, Any]) -> None:
-        self.nodes = nodes
+        self.nodes = list(nodes)
         self._handles = dict(handles)
         self._of: dict[Node, RegionState] = {}
         self._before: dict[Node, set[Node]] | None = None
-        self.large = self.partial = frozenset[StateKey]()
+        self.large = self.parts = self.whole = frozenset[StateKey]()
         writers = [n for n in nodes if n.op_def.effects.writes or n.op_def.lower is not None]
         written = {k for n in writers for k in self.of(n).writes}
         if not written:
@@ -69,7 +69,8 @@ class Access:
         if sum(sizes[k] for k in large) >= LARGE_STATE:
             self.large = frozenset(large)
             parts = {k for n in writers if _changes_parts(n) for k in self.of(n).writes}
-            self.partial = self.large & parts
+            self.parts = self.large & parts
+            self.whole = self.large - parts
 
     def of(self, node: Node) -> RegionState:
         """What one node does."""
@@ -119,6 +120,11 @@ class Access:
             if changes or not found.isdisjoint(self.before[node]):
                 found.add(node)
         return found
+
+    def put_changes_last(self) -> None:
+        """Order the nodes such that what may read large variables before their change does."""
+        after = self.after_changes()
+        self.nodes = sorted(self.nodes, key=after.__contains__)
 
     def needed_by(self, wanted: Iterable[Node]) -> set[Node]:
         """The wanted nodes and all that they depend on."""
@@ -307,9 +313,11 @@ def make_region(
     access = Access(nodes, handles)
     if not access.large:
         return Region(nodes, dynamic, static, outputs, handles, options, parts=True)
+    access.put_changes_last()
+    nodes = access.nodes
     parting = _Parting(access, dynamic, static, handles)
     if not parting.first:
-        in_place = InPlace(is_large=True, ordered=access.partial)
+        in_place = InPlace(is_large=True, parts=access.parts, whole=access.whole)
         return Region(nodes, dynamic, static, outputs, handles, options, in_place, parts=True)
     # What crosses from the first to the rest are further outputs of the first.
     rest_dynamic, rest_static, rest_handles = inputs(parting.rest, set(parting.rest))
@@ -332,7 +340,7 @@ def make_region(
         [e for e in outputs if e[0] in rest_own],
         rest_handles,
         options,
-        InPlace(is_large=True, trusted=parting.trusted(handles), ordered=access.partial),
+        InPlace(True, parting.trusted(handles), access.parts, access.whole),
         parts=True,
     )
     return PartedRegion(nodes, dynamic, static, outputs, first, rest)

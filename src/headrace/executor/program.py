@@ -15,6 +15,7 @@ from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
 from headrace.executor.interrupts import NOBODY, LoopPolls
+from headrace.executor.last_reads import LastReads
 from headrace.executor.long_kernels import takes_long
 from headrace.executor.matrix_turns import MATRIX_TURN, factors_batches, in_turn
 from headrace.executor.recycling import Recycled
@@ -42,12 +43,14 @@ class InPlace(NamedTuple):
         is_large: whether it changes large variables at all; early checks then follow views of
             what comes in.
         trusted: what has been checked before the region runs.
-        ordered: large variables that it changes in part: what reads them comes first.
+        parts: large variables that it changes in part; ``whole``: large ones that it changes as a
+            whole. What reads them comes first (see `executor.last_reads`).
     """
 
     is_large: bool = False
     trusted: frozenset[Covered] = frozenset()
-    ordered: frozenset[StateKey] = frozenset()
+    parts: frozenset[StateKey] = frozenset()
+    whole: frozenset[StateKey] = frozenset()
 
 
 NOTHING_LARGE = InPlace()
@@ -278,7 +281,10 @@ class Program:
         state_keys = (*region.donated, *region.kept)
         # The arguments are state first, then what comes in.
         state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
-        tracing = Tracing(state, region.platform, region.in_place.ordered)
+        in_place = region.in_place
+        # Elsewhere XLA has put operations in order by the time that it copies.
+        reads = LastReads(in_place.parts, in_place.whole if region.platform == "cpu" else ())
+        tracing = Tracing(state, region.platform, reads)
         on_host = region.options.host is not None and region.platform == "cpu"
         tracing.may_leave = on_host and flags.interpret != "never"
         polls = None

@@ -101,7 +101,7 @@ class Region:
         # has its variables in memory once, not twice.
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
-        self.together = SideBySide(nodes, handles, in_place.ordered)
+        self.together = SideBySide(nodes, handles, in_place.parts)
         self.read_keys: list[StateKey] = [*self.donated, *self.kept]
         self.keeps_old = False
         self.pending: Any = None
