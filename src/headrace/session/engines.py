@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from headrace.errors import suggest
 from headrace.executor.errands import Limit
-from headrace.executor.memory import share_one_heap
 from headrace.ops.state import share
 from headrace.step.engine import ProcessEngine
 from headrace.step.request import PlanRequest
@@ -69,8 +68,7 @@ def open_engine(target: str, graph: Any, config: Any) -> SessionEngine:
     if target == "" and own is not None:
         target = own.target
     if target in _HERE:
-        share_one_heap(graph)
-        return ProcessEngine(config)
+        return ProcessEngine(config, graph=graph)
     module, function = _factory(target)
     result: SessionEngine = getattr(import_module(module), function)(target, graph, config)
     return result

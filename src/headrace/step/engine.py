@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from headrace.errors import InternalError, InvalidArgumentError, OpError
@@ -13,7 +13,7 @@ from headrace.executor.ending import end_orderly
 from headrace.executor.errands import Limit
 from headrace.executor.failures import is_out_of_memory, out_of_memory
 from headrace.executor.host import HostRunner
-from headrace.executor.memory import keep_freed_memory
+from headrace.executor.memory import keep_freed_memory, share_one_heap
 from headrace.executor.partial import PartialRun
 from headrace.executor.plan import LocalPlan
 from headrace.executor.policy import CALL, CALL_FROM_HOST, runs_before_compiling
@@ -22,6 +22,7 @@ from headrace.executor.resources import ResourceStore
 from headrace.executor.stages import PartTables
 from headrace.executor.tracing_step import StepContext, fill_metadata
 from headrace.graph.func_graph import FuncGraph
+from headrace.graph.graph import Graph
 from headrace.partition.parts import Part, Partition
 from headrace.passes.ir import StepGraph, effects_of
 from headrace.placement.devices import DeviceAttributes, default_device, local_devices
@@ -44,7 +45,7 @@ class _ProcessSite(Site[LocalPlan]):
     def __init__(
         self,
         config: Any,
-        devices: Sequence[DeviceAttributes],
+        devices: Callable[[], Sequence[DeviceAttributes]],
         lowered: Callable[[StepGraph, PartTables | None, Callable[[], str]], LocalPlan],
     ) -> None:
         self.config = config
@@ -55,7 +56,8 @@ class _ProcessSite(Site[LocalPlan]):
     def devices(
         self, step: StepGraph, request: PlanRequest
     ) -> tuple[Sequence[DeviceAttributes], str]:
-        return self._devices, default_device(self._devices).name
+        devices = self._devices()
+        return devices, default_device(devices).name
 
     def lower(
         self, partition: Partition, describe: Callable[[], str], request: PlanRequest
@@ -71,6 +73,7 @@ class ProcessEngine:
         config: a ConfigProto or None.
         store, devices: those of a server that the session uses; by default its own.
         serves: whether values come from other tasks and go there.
+        graph: of the session.
     """
 
     grace = 0.1
@@ -81,17 +84,31 @@ class ProcessEngine:
         store: ResourceStore | None = None,
         devices: list[DeviceAttributes] | None = None,
         serves: bool = False,
+        graph: Graph | None = None,
     ) -> None:
         self.config = config
+        self._graph = graph
         self.serves = serves
         self.store = ResourceStore() if store is None else store
         self.host = HostRunner()
         keep_freed_memory()
         use_compilation_cache()
-        self.devices = local_devices(config) if devices is None else devices
+        if devices is not None:
+            self.devices = devices
         self._options: dict[str, RegionOptions] = {}
-        self._site = _ProcessSite(config, self.devices, self._lowered)
+        self._site = _ProcessSite(config, self.list_devices, self._lowered)
         self.host.plan_function = self._function_plan
+
+    @cached_property
+    def devices(self) -> list[DeviceAttributes]:
+        """The devices that nodes can be placed on.
+
+        XLA starts its threads when they are first asked for: by the first step, not as the session
+        is made, since many programs build their graph after that.
+        """
+        if self._graph is not None:
+            share_one_heap(self._graph)
+        return local_devices(self.config)
 
     def plan(self, request: PlanRequest) -> LocalPlan:
         """The plan for one kind of step."""

@@ -88,3 +88,60 @@ def test_products_and_gradients_in_a_session(as_einsum: bool) -> None:
     wanted = [a @ b, g @ b.swapaxes(1, 2), a.swapaxes(1, 2) @ g]
     for got, want in zip(made, wanted, strict=True):
         np.testing.assert_allclose(got, want, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("across", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("sizes", [(1000, 1, 600), (900, 4, 900), (100_000, 3, 8)])
+def test_large_products_of_few_terms_are_added_up(
+    sizes: tuple[int, int, int], across: tuple[bool, bool]
+) -> None:
+    a, b = operands((), sizes, across)
+    want = (a.T if across[0] else a) @ (b.T if across[1] else b)
+    assert "dot_general" not in primitives(product(*across), a, b)
+    np.testing.assert_allclose(jax.jit(product(*across))(a, b), want, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(900, 9, 900), (100, 4, 100), (1000, 0, 600)])
+def test_products_of_more_terms_or_fewer_elements_are_not(sizes: tuple[int, int, int]) -> None:
+    a, b = operands((), sizes, (True, False))
+    assert "dot_general" in primitives(product(True, False), a, b)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "b_across", "turned"),
+    [
+        ((1024, 512, 2), False, True),  # a layer of two classes
+        ((300, 60, 50), False, True),
+        ((100, 60, 50), False, False),  # nearly square
+        ((2048, 16, 500), False, False),  # the result is what is large
+        ((7, 300, 40), False, False),  # what lies across is small
+        ((7, 300, 40), True, True),
+        ((500, 10, 500), True, False),
+        ((0, 10, 0), True, True),
+    ],
+)
+def test_what_lies_across_changes_places(sizes: Any, b_across: bool, turned: bool) -> None:
+    a, b = operands((), sizes, (True, b_across))
+    of = product(True, b_across)
+    assert ("optimization_barrier" in primitives(of, a, b)) is turned
+    np.testing.assert_allclose(jax.jit(of)(a, b), a.T @ (b.T if b_across else b), 1e-4, 1e-4)
+
+
+def test_training_with_few_rows_repeats_what_numpy_computes() -> None:
+    """One step on a layer whose gradient is a sum of terms, and on one whose gradient is turned."""
+    rng = np.random.default_rng(1)
+    shapes = ((4, 800), (800, 700), (700, 3))
+    x, first, second = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    one, two = tf.Variable(first), tf.Variable(second)
+    train = tf.train.GradientDescentOptimizer(1e-3).minimize(
+        tf.nn.l2_loss(tf.matmul(tf.matmul(x, one), two))
+    )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        got = session.run([one, two])
+    hidden = x @ first
+    back = hidden @ second
+    wanted = first - 1e-3 * x.T @ (back @ second.T), second - 1e-3 * hidden.T @ back
+    for value, want in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(value, want, 1e-3, 2e-2)
