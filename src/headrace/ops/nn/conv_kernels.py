@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from headrace.ops.nn import conv_depth, conv_native, conv_phases, conv_products
+from headrace.ops.nn import conv_depth, conv_native, conv_phases, conv_products, conv_strips
 from headrace.ops.nn.conv_geometry import (
     FORMATS,
     SPATIAL_LETTERS,
@@ -34,6 +34,9 @@ from headrace.ops.nn.conv_products import LIBRARY_DTYPES, MAX_UNROLLED, by_taps,
 
 # Above this many groups one convolution per group costs more to compile than it wins.
 _MAX_SPLIT_GROUPS = 64
+
+# A filter's gradient of single channels is summed over so many rows at once, at most and at least.
+_MOST_ROWS, _LEAST_ROWS = 16, 4
 
 # --- forms of the forward convolution -------------------------------------------------------
 
@@ -246,6 +249,10 @@ def _filter_gradient(
         last = replace(geo, channels_last=True)
         by_form = _shift_filter_gradient if form is _shift_conv else _split_filter_gradient
         return by_form(_to_channels_last(x, geo), w_shape, _to_channels_last(dy, geo), last)
+    if form is _lax_conv:
+        strips, axis = conv_strips.count(x.shape, w_shape, geo)
+        if strips > 1:
+            x, dy, geo = conv_strips.cut(x, w_shape, dy, geo, strips, axis)
     w_like = jax.ShapeDtypeStruct(w_shape, dy.dtype)  # type: ignore[no-untyped-call]
     (dw,) = jax.linear_transpose(lambda w: _apply_form(form, x, w, geo), w_like)(dy)
     return jnp.asarray(dw)
@@ -254,27 +261,39 @@ def _filter_gradient(
 def _shift_filter_gradient(
     x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
-    """All filter positions in one loop: each element of `dy` is read once for all of them.
+    """A sum of products for each filter position, in one loop for all of them.
 
-    The sum over the last dimension comes afterwards, so that the loop runs over whole rows of
-    elements that lie side by side, and cores share the images.
+    Rows come first: XLA adds up a few rows of elements that lie side by side in vectors, many in a
+    slow loop. The sum over the last dimension comes afterwards.
     """
-    channels, outputs, batch, columns = x.shape[-1], w_shape[-1], dy.shape[0], dy.shape[-2]
+    axis = geo.rank - 2
+    rows = dy.shape[axis + 1]
+    strip = max(n for n in range(1, _MOST_ROWS + 1) if rows % n == 0)
+    if strip < min(rows, _LEAST_ROWS):
+        x, dy, geo = conv_strips.cut(x, w_shape, dy, geo, -(-rows // _MOST_ROWS), axis)
+        strip = dy.shape[axis + 1]
+    kernel, channels, outputs, columns = w_shape[: geo.rank], x.shape[-1], w_shape[-1], dy.shape[-2]
     wide = jnp.promote_types(dy.dtype, jnp.float32)
-    dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels).astype(wide)
-    terms = [
-        (window[..., None] * dy).reshape(batch, -1, columns * outputs)
-        for window in windows(x.astype(wide), w_shape[: geo.rank], geo)
-    ]
-    rows = lax.reduce(
-        terms,
-        [np.zeros((), wide)] * len(terms),
-        lambda a, b: [one + other for one, other in zip(a, b, strict=True)],
-        (1,),
-    )
-    rows = lax.optimization_barrier(rows)  # type: ignore[no-untyped-call]
-    taps = [lax.reduce_sum(row.reshape(batch * columns, outputs), (0,)) for row in rows]
-    return jnp.stack(taps).reshape(w_shape).astype(x.dtype)
+    dy = dy.astype(wide)
+    if outputs > channels:
+        dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels)
+    met = [(n - 1) * s + 1 for n, s in zip(dy.shape[1 : geo.rank + 1], geo.strides, strict=True)]
+    pads = [(0, 0, 0), *((*p, 0) for p in geo.pads), (0, 0, 0)]
+    padded = lax.pad(x.astype(wide), np.zeros((), wide), pads)
+    padded = lax.optimization_barrier(padded)  # type: ignore[no-untyped-call]
+
+    def of_position(start: jax.Array) -> jax.Array:
+        starts = (np.int32(0), *start, np.int32(0))
+        window = lax.dynamic_slice(padded, starts, (padded.shape[0], *met, channels))
+        window = lax.slice(window, [0] * window.ndim, window.shape, (1, *geo.strides, 1))
+        window = window.reshape(*window.shape, *[1] * (dy.ndim - window.ndim))
+        products = (window * dy).reshape(-1, strip, columns * outputs)
+        sums = lax.optimization_barrier(lax.reduce_sum(products, (1,)))  # type: ignore[no-untyped-call]
+        return lax.reduce_sum(sums.reshape(-1, outputs), (0,))
+
+    positions = np.array(list(np.ndindex(*kernel)), np.int32)
+    dw = lax.map(of_position, positions * np.array(geo.dilations, np.int32))
+    return jnp.asarray(dw.reshape(w_shape), x.dtype)
 
 
 def _split_filter_gradient(
