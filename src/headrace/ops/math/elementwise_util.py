@@ -105,6 +105,7 @@ def binary(
     arguments: str = "x y",
     effects: Effects = PURE,
     traits: Traits = ELEMENTWISE,
+    cost: Callable[[Operation], float] | None = None,
 ) -> Callable[..., Tensor]:
     """Define an op of two inputs that broadcast; returns the public function."""
     first, second = arguments.split()
@@ -117,6 +118,7 @@ def binary(
         gradient=gradient,
         effects=effects,
         traits=traits,
+        cost=cost,
         checked=_divisor_of_integers,
     )
     return binary_function(definition, op_name, doc, arguments)
