@@ -80,3 +80,23 @@ def test_extremes_of_long_rows_leave_the_program(find, monkeypatch):
             assert alone == [rows.op.type] * (way == "auto")
     for numpy, program in zip(found["auto"], found["never"], strict=True):
         np.testing.assert_array_equal(numpy, program)
+
+
+@pytest.mark.parametrize("draw", [tf.random_normal, tf.truncated_normal])
+def test_many_numbers_of_a_shape_without_numbers_leave_the_program(draw, monkeypatch):
+    def drawn():
+        with tf.Graph().as_default(), tf.Session() as session:
+            like = tf.placeholder(tf.float32, [None, 64])
+            noise = like + draw(tf.shape(like), seed=7)
+            feeds = [np.zeros((rows, 64), "f") for rows in (100, 100, 3, 100)]
+            values = [session.run(noise, {like: each}) for each in feeds]
+            units = session._compile(noise, [like]).plan.units
+            return values, {n.type for unit in units if unit.region for n in unit.region.nodes}
+
+    found, compiled = drawn()
+    assert "AddV2" in compiled
+    assert not any("Normal" in name for name in compiled)
+    assert [len(each) for each in found] == [100, 100, 3, 100]
+    monkeypatch.setattr(flags, "interpret", "never")
+    for one, other in zip(found, drawn()[0], strict=True):
+        np.testing.assert_allclose(one, other, 1e-5, 1e-6)

@@ -22,7 +22,7 @@ from headrace.graph.dtypes import DType
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks
-from headrace.ops.core.array_util import require_rank, static_int
+from headrace.ops.core.array_util import is_concrete, require_rank, static_int
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import RANDOM, Effects, NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape
@@ -80,7 +80,13 @@ def _define_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         static=(0,),
         interpret_from=_DRAWN_BY_NUMPY if name != "RandomUniform" else None,
         effects=RANDOM,
+        traits=Traits(numpy_wins=_numpy_draws if name != "RandomUniform" else None),
     )
+
+
+def _numpy_draws(shape: Any, *_: Any) -> bool:
+    """Whether so many numbers are drawn by NumPy, where only a traced shape tells how many."""
+    return is_concrete(shape) and math.prod(_dims_of(shape)) >= _DRAWN_BY_NUMPY
 
 
 def _traced(draw: Draw, state: Any, dims: tuple[int, ...], dtype: DType) -> Any:
@@ -107,6 +113,7 @@ def _define_stateless_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         gradient=_NO_GRADIENT,
         static=(0,),
         interpret_from=_DRAWN_BY_NUMPY if name != "StatelessRandomUniform" else None,
+        traits=Traits(numpy_wins=_numpy_draws if name != "StatelessRandomUniform" else None),
     )
 
 
