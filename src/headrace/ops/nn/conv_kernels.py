@@ -30,7 +30,7 @@ from headrace.ops.nn.conv_geometry import (
     geometry_of,
     out_shape,
 )
-from headrace.ops.nn.conv_products import LIBRARY_DTYPES, MAX_UNROLLED, by_taps, windows
+from headrace.ops.nn.conv_products import LIBRARY_DTYPES, MAX_UNROLLED, by_taps, padded, windows
 
 # Above this many groups one convolution per group costs more to compile than it wins.
 _MAX_SPLIT_GROUPS = 64
@@ -278,13 +278,12 @@ def _shift_filter_gradient(
     if outputs > channels:
         dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels)
     met = [(n - 1) * s + 1 for n, s in zip(dy.shape[1 : geo.rank + 1], geo.strides, strict=True)]
-    pads = [(0, 0, 0), *((*p, 0) for p in geo.pads), (0, 0, 0)]
-    padded = lax.pad(x.astype(wide), np.zeros((), wide), pads)
-    padded = lax.optimization_barrier(padded)  # type: ignore[no-untyped-call]
+    # Zeros that are made in the loop over positions would be made for each.
+    around = lax.optimization_barrier(padded(x.astype(wide), geo))  # type: ignore[no-untyped-call]
 
     def of_position(start: jax.Array) -> jax.Array:
         starts = (np.int32(0), *start, np.int32(0))
-        window = lax.dynamic_slice(padded, starts, (padded.shape[0], *met, channels))
+        window = lax.dynamic_slice(around, starts, (around.shape[0], *met, channels))
         window = lax.slice(window, [0] * window.ndim, window.shape, (1, *geo.strides, 1))
         window = window.reshape(*window.shape, *[1] * (dy.ndim - window.ndim))
         products = (window * dy).reshape(-1, strip, columns * outputs)

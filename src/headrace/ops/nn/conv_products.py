@@ -92,11 +92,15 @@ def _is_short_line(kernel: tuple[int, ...]) -> bool:
     )
 
 
+def padded(x: jax.Array, geo: Geometry) -> jax.Array:
+    """The input with the zeros that the geometry puts around it; channels are last."""
+    around = [(0, 0, 0), *((*pad, 0) for pad in geo.pads), (0, 0, 0)]
+    return lax.pad(x, jnp.zeros((), x.dtype), around)
+
+
 def windows(x: jax.Array, kernel: Sequence[int], geo: Geometry) -> list[jax.Array]:
     """For each filter position, in row-major order, the strided slice of `x` that it meets."""
-    padded = lax.pad(
-        x, jnp.zeros((), x.dtype), [(0, 0, 0), *((*p, 0) for p in geo.pads), (0, 0, 0)]
-    )
+    x_padded = padded(x, geo)
     out = out_sizes(x.shape[1:-1], kernel, geo)
     slices = []
     for position in itertools.product(*map(range, kernel)):
@@ -104,7 +108,7 @@ def windows(x: jax.Array, kernel: Sequence[int], geo: Geometry) -> list[jax.Arra
         stop = [a + (o - 1) * s + 1 for a, o, s in zip(start, out, geo.strides, strict=True)]
         slices.append(
             lax.slice(
-                padded, (0, *start, 0), (x.shape[0], *stop, x.shape[-1]), (1, *geo.strides, 1)
+                x_padded, (0, *start, 0), (x.shape[0], *stop, x.shape[-1]), (1, *geo.strides, 1)
             )
         )
     return slices

@@ -27,7 +27,7 @@ def count(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tupl
     if geo.groups > 1 or not geo.cpu or not all(isinstance(n, int) for n in sizes):
         return 1, 0
     strips = -(-_BATCH // max(x_shape[0], 1))
-    if w_shape[-2] < _LEAST_CHANNELS or strips < 2:  # where no strip is
+    if w_shape[-2] < _LEAST_CHANNELS or strips < 2:
         return 1, 0
     for axis, out in enumerate(out_sizes(geo.spatial(x_shape), w_shape[: geo.rank], geo)):
         most = out // _LEAST_ROWS
@@ -39,10 +39,18 @@ def count(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tupl
 def cut(
     x: jax.Array, w_shape: Sequence[int], dy: jax.Array, geo: Geometry, strips: int, axis: int
 ) -> tuple[jax.Array, jax.Array, Geometry]:
-    """Input and output's gradient of a convolution as so many times as many pictures.
+    """Cut each picture into strips along a spatial dimension, and put those into the batch.
+
+    The filter's gradient stays the same. With `n` rows of output, strip i has rows i * r to
+    (i + 1) * r - 1 of `dy`, r = ceil(n / strips), and all rows of `x` that a filter sees for them.
+
+    Args:
+        x, dy: the input, and the gradient of the output, in the format of `geo`.
+        axis: the spatial dimension, counted from 0.
 
     Returns:
-        Both, and the geometry of their convolution.
+        Input and gradient, with `strips` times the batch each, and the geometry that fits them: the
+        padding along `axis` is part of the input now.
     """
     place = axis + (1 if geo.channels_last else 2)
     (low, _), stride = geo.pads[axis], geo.strides[axis]
@@ -55,13 +63,10 @@ def cut(
     kept = _padded(x, place, low, used - low - x.shape[place])
     kept = _padded(kept, place, 0, extra * stride)
     long = _padded(dy, place, 0, extra)
-    long_strip = (rows - 1) * stride + seen
-    starts = range(strips)
-    x_strips = [
-        lax.slice_in_dim(kept, i * rows * stride, i * rows * stride + long_strip, axis=place)
-        for i in starts
-    ]
-    dy_strips = [lax.slice_in_dim(long, i * rows, (i + 1) * rows, axis=place) for i in starts]
+    length = (rows - 1) * stride + seen
+    starts = [i * rows for i in range(strips)]
+    x_strips = [lax.slice_in_dim(kept, i * stride, i * stride + length, axis=place) for i in starts]
+    dy_strips = [lax.slice_in_dim(long, i, i + rows, axis=place) for i in starts]
     pads = tuple((0, 0) if i == axis else pad for i, pad in enumerate(geo.pads))
     return jnp.concatenate(x_strips), jnp.concatenate(dy_strips), replace(geo, pads=pads)
 
