@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-#: Processor time of Headrace's own modules, in that of importing JAX: about 0.45. A machine that is
+#: Processor time of Headrace's own modules, in that of importing JAX: about 0.5. A machine that is
 #: slow or busy is so for both.
 _LIMIT = 0.7
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.extend import core
 
 from headrace.executor.long_kernels import OF_MATRICES, equations, parts
 
@@ -65,7 +64,9 @@ class _Turns:
         known.update(zip(jaxpr.invars, args, strict=True))
 
         def value_of(atom: Any) -> Any:
-            return atom.val if isinstance(atom, core.Literal) else known[atom]
+            # A literal has its value with it. (`jax.extend.core` has the class, and takes longer to
+            # import than all of the executor.)
+            return atom.val if hasattr(atom, "val") else known[atom]
 
         for equation in jaxpr.eqns:
             given = [value_of(atom) for atom in equation.invars]

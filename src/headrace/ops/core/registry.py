@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import sys
@@ -411,6 +412,10 @@ def _keyword_only(function: Callable[..., Any]) -> list[tuple[str, bool]]:
         first = code.co_argcount
         names = code.co_varnames[first : first + code.co_kwonlyargcount]
         return [(n, n not in defaults) for n in names]
+    if isinstance(function, functools.partial):
+        found, given = _keyword_only(function.func), function.keywords
+        if given.keys() <= {n for n, _ in found}:  # otherwise others become keyword-only, too
+            return [(n, needed and n not in given) for n, needed in found]
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # a NumPy ufunc
@@ -438,8 +443,13 @@ def _parse_args(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
+_BRACKETS_AND_QUOTES = frozenset("([{}])'")
+
+
 def _split(text: str) -> list[str]:
     """Split at commas that are outside brackets and quotes."""
+    if not _BRACKETS_AND_QUOTES.intersection(text):
+        return [p.strip() for p in text.split(",") if p.strip()]
     parts, depth, current = [], 0, ""
     quoted = False
     for char in text:
@@ -501,6 +511,7 @@ _TYPE_GROUPS = {
 }
 
 
+@functools.cache
 def _parse_kind(spec: str) -> tuple[str, frozenset[Any] | None]:
     inner = spec
     is_list = spec.startswith("list(")
