@@ -426,6 +426,11 @@ class PartedRegion:
     def compiled(self, value: Compilation | None) -> None:
         self.first.compiled = self.rest.compiled = value
 
+    @property
+    def pending(self) -> Any:
+        """As for a region."""
+        return self.rest.pending
+
     def wait(self) -> None:
         """As for a region."""
         self.rest.wait()

@@ -18,7 +18,7 @@ from headrace.executor.bound import BoundProgram, BoundRegion, bound_call, node_
 from headrace.executor.claims import held
 from headrace.executor.evaluate import NeedsHost, Values
 from headrace.executor.host import HostCall, HostRunner, is_plain_host_op
-from headrace.executor.interrupts import Watch, wait_until_ready
+from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.stages import WHOLE, PartTables, is_large, known_values
@@ -257,6 +257,11 @@ class LocalPlan:
         if context is not None and not self._writes:
             wait_until_ready(fetched, Watch(self.store, context))
         return fetched
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of its programs is still being computed: `results` does not wait."""
+        return all(u.region is None or is_ready(u.region.pending) for u in self.units)
 
     def compile_ahead(self) -> int:
         """Compile what can be before the first step; returns how many programs."""

@@ -51,6 +51,11 @@ class Runnable(Protocol):
         ...
 
     @property
+    def pending(self) -> Any:
+        """An array that is there once the last run is over, or None."""
+        ...
+
+    @property
     def label(self) -> str:
         """How it is called in traces and messages."""
         ...

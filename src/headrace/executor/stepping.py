@@ -119,6 +119,11 @@ class StepRun:
         running = [self.flow.units[i] for i in sorted(self._running.copy())]
         return running, sorted(self.flow.arrivals.keys() - self._seen.copy())
 
+    @property
+    def is_at_last_unit(self) -> bool:
+        """Whether all units have run but one; asked while that one runs."""
+        return self._left == 1
+
     def take_end(self) -> bool:
         """Whether every unit has run; true once only, for the one who acts on it."""
         if self._left:

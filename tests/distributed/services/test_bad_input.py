@@ -299,6 +299,7 @@ def test_bytes_that_are_no_message(cluster):
         pack(pb.RunPart(step=1, plan=99)),
         pack(pb.CancelStep(step=77)),
         pack(pb.Tensors(step=1, transfer=3)),
+        pack(pb.Tensors(step=1, transfer=3, done=True)),
         pack(pb.StepResult(request=8)),
         pack(pb.PartDone(step=9)),
         pack(pb.RunStep(request=1, session=2, plan=3)),

@@ -130,14 +130,16 @@ class PartDone(_message.Message):
     def __init__(self, step: _Optional[int] = ..., fetches: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., stats: _Optional[_Union[_trace_pb2.StepStats, _Mapping]] = ..., began: _Optional[float] = ..., ended: _Optional[float] = ...) -> None: ...
 
 class Tensors(_message.Message):
-    __slots__ = ("step", "transfer", "values")
+    __slots__ = ("step", "transfer", "values", "done")
     STEP_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
     step: int
     transfer: int
     values: _containers.RepeatedCompositeFieldContainer[_wire_pb2.TensorMeta]
-    def __init__(self, step: _Optional[int] = ..., transfer: _Optional[int] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ...) -> None: ...
+    done: bool
+    def __init__(self, step: _Optional[int] = ..., transfer: _Optional[int] = ..., values: _Optional[_Iterable[_Union[_wire_pb2.TensorMeta, _Mapping]]] = ..., done: bool = ...) -> None: ...
 
 class LinkLost(_message.Message):
     __slots__ = ("peer", "reason")

@@ -39,7 +39,7 @@ from headrace.executor.threads import Threads
 _log = logging.getLogger("headrace.distributed")
 
 #: Two processes understand each other if their versions of the protocol are equal.
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 _SERVICE = "headrace.distributed.Control"
 _METHODS: dict[str, tuple[Any, Any]] = {

@@ -24,7 +24,8 @@ from headrace.distributed.steps.steps import Steps
 from headrace.distributed.transport.base import PeerInfo, Pipe
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.messages import unpack
-from headrace.distributed.worker.worker import Worker, WorkerFrames
+from headrace.distributed.worker.frames import WorkerFrames
+from headrace.distributed.worker.worker import Worker
 from headrace.executor.resources import ResourceStore
 from headrace.placement.devices import DeviceAttributes
 from headrace.structured_logs import tell
@@ -77,11 +78,11 @@ class Task:
             me.task, me.incarnation, addresses, self.worker, self.steps, self.peers, ask_devices
         )
         self.moves = Moves(me.task, self.worker, self.master)
-        frames = WorkerFrames(self.worker)
+        self._frames = frames = WorkerFrames(self.worker)
         clients = ClientFrames(self.master)
         self._handlers: dict[type, Callable[[Link, Any, list[Any]], None]] = {
             pb.RunPart: frames.run_part,
-            pb.Tensors: frames.tensors,
+            pb.Tensors: self._tensors,
             pb.CancelStep: frames.cancel_step,
             pb.RegisterPart: frames.register_part,
             pb.DropPlans: frames.drop_plans,
@@ -104,6 +105,11 @@ class Task:
         """A frame has arrived. Errors that leave this break the link: the peer makes no sense."""
         message = unpack(head)
         self._handlers[message.__class__](link, message, buffers)
+
+    def _tensors(self, link: Link, message: pb.Tensors, buffers: list[Any]) -> None:
+        self._frames.tensors(link, message, buffers)
+        if message.done:
+            self.steps.part_ran(link, message.step)
 
     def _on_copy(self, link: Link, message: Any, buffers: list[Any]) -> None:
         if self.standbys is not None:

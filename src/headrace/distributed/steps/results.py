@@ -17,6 +17,8 @@ class PartResult:
         stats: a StepStats message when the step was traced, with ``began`` and ``ended`` in
             seconds since the epoch by the clock of its task.
         arrived: when the answer was there, by the clock of the one who asked.
+        last: tensors for the one who asked that go with the answer, as a Tensors message and its
+            buffers.
     """
 
     fetches: Sequence[Any] = ()
@@ -25,3 +27,4 @@ class PartResult:
     began: float = 0.0
     ended: float = 0.0
     arrived: float = 0.0
+    last: tuple[Any, list[Any]] | None = None

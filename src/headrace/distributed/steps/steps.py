@@ -287,6 +287,12 @@ class Steps:
         result.arrived = time.time()
         self._ended(tracker, link.peer.task, result)
 
+    def part_ran(self, link: Link, step: int) -> None:
+        """A task has said with its last tensors that its part has run."""
+        tracker = self._open.get(step)
+        if tracker is not None:
+            tracker.done(link.peer.task, PartResult(arrived=time.time()))
+
     def _ended(self, tracker: StepTracker, task: str, result: PartResult) -> None:
         if result.error is None:
             tracker.done(task, result)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from headrace.distributed.protocol import step_pb2 as pb
 from headrace.errors import DataLossError
 
@@ -45,8 +47,6 @@ def unpack(head: bytes) -> Any:
     Raises:
         DataLossError: if it is none of ours.
     """
-    from google.protobuf.message import DecodeError
-
     kind = _CLASSES.get(head[0]) if head else None
     if kind is None:
         raise DataLossError(None, None, f"A frame of unknown kind {head[:1]!r} arrived.")

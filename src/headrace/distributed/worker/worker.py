@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from headrace.distributed.links.peers import Peers
 from headrace.distributed.protocol import step_pb2 as pb
-from headrace.distributed.steps import part_def
 from headrace.distributed.steps.results import PartResult
 from headrace.distributed.transport.base import PipeBroken
 from headrace.distributed.transport.link import Link
@@ -30,7 +29,7 @@ from headrace.executor.resources import ResourceStore, SessionStore
 from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
 from headrace.executor.tracing_step import StepContext, fill_metadata
-from headrace.graph.proto import ConfigProto, RunMetadata
+from headrace.graph.proto import RunMetadata
 from headrace.ops.collective.calls import Collectives
 from headrace.partition.parts import Part, Transfer
 from headrace.placement.devices import DeviceAttributes
@@ -41,6 +40,9 @@ _log = logging.getLogger("headrace.distributed")
 
 #: ``reply(task result)``: values of the fetches, or an error; and what was traced.
 Reply = Callable[["PartResult"], None]
+
+#: Tensors of up to so many bytes go with the answer of their part.
+_SMALL = 64 << 10
 
 _reading = threading.local()
 
@@ -100,9 +102,19 @@ class PartContext(StepContext):
     """What accompanies one run of a part."""
 
     def __init__(
-        self, worker: Worker, number: int, part: RegisteredPart, reply: Reply, trace: int
+        self,
+        worker: Worker,
+        number: int,
+        part: RegisteredPart,
+        reply: Reply,
+        trace: int,
+        link: Link | None,
     ) -> None:
         super().__init__(record=trace > 0)
+        #: Over which another task has asked for it, and gets the answer.
+        self.link = link
+        #: See `PartResult.last`.
+        self.last: tuple[pb.Tensors, list[Any]] | None = None
         self.worker = worker
         self.number = number
         self.part = part
@@ -253,18 +265,20 @@ class Worker:
         reply: Reply,
         trace: int = 0,
         patient: bool = False,
+        link: Link | None = None,
     ) -> None:
         """Run a part; ``reply`` gets what came of it, in whichever thread ends it.
 
         Args:
             asker: the task that wants the answer: when it is lost, the part is given up.
             patient: the calling thread only waits for the step.
+            link: over which another task has asked, and gets the answer.
         """
         registered = self._parts.get(plan)
         context = None
         if registered is not None:
             # Made before the machine is asked: from its answer on tensors may come for the run.
-            context = PartContext(self, step, registered, reply, trace)
+            context = PartContext(self, step, registered, reply, trace, link)
             try:
                 context.run = registered.plan.begin(feeds, context)
             except Exception as error:
@@ -305,7 +319,8 @@ class Worker:
     def _ended(self, run: StepRun) -> None:
         context = run.context
         assert isinstance(context, PartContext)
-        result = PartResult()
+        result = PartResult(last=context.last)
+        context.last = None
         if run.error is None:
             try:
                 result.fetches = context.part.plan.results(run.table)
@@ -391,7 +406,7 @@ class Worker:
         if context.part.traffic.is_sample:
             context.part.traffic.saw(transfer.number, values)
         metas, buffers = codec.encode_many(values, *context.part.compression(transfer))
-        head = pack(pb.Tensors(step=context.number, transfer=transfer.number, values=metas))
+        message = pb.Tensors(step=context.number, transfer=transfer.number, values=metas)
         task = transfer.destination
         try:
             link = self.peers.known(task)
@@ -399,13 +414,32 @@ class Worker:
                 address = context.part.addresses.get(task, "")
                 timeout = self.peers.timing.send
                 link = self.peers.link(task, address, timeout, context.number)
-            link.send(head, buffers, block=not getattr(_reading, "now", False))
+            if self._goes_with_the_answer(context, link, buffers):
+                context.last = message, buffers
+                return
+            link.send(pack(message), buffers, block=not getattr(_reading, "now", False))
         except PipeBroken as error:
             raise unavailable(task, context.number, error.reason) from None
         if context.events is not None:
             detail = f"{sum(_size(b) for b in buffers)} bytes to {task}"
             device = f"{self.task}/device:CPU:0"
             context.record(_label(transfer), "Send", device, started, detail)
+
+    def _goes_with_the_answer(self, context: PartContext, link: Link, buffers: list[Any]) -> bool:
+        """Whether the answer of the part comes at once, goes the same way, and says no more than
+        that the part has run: then its last tensors say so, and one frame does for both."""
+        return (
+            link is context.link
+            and context.run.is_at_last_unit
+            and not context.part.part.fetches
+            # What is recorded of this transfer must be in the answer.
+            and context.events is None
+            # An answer waits until the copy has what the step has changed; tensors do not.
+            and self.journal is None
+            # Large ones may have to wait for room; an answer never does.
+            and sum(map(_size, buffers)) <= _SMALL
+            and context.part.plan.is_over
+        )
 
     def tensors_came(self, step: int, transfer: int, values: Sequence[Any]) -> None:
         """The tensors of a transfer have arrived."""
@@ -505,76 +539,3 @@ def _stats(context: PartContext) -> Any:
     metadata = RunMetadata()
     fill_metadata(context, metadata)
     return metadata.step_stats
-
-
-class WorkerFrames:
-    """The messages of masters and other workers, turned into calls of a worker."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-
-    def run_part(self, link: Link, message: pb.RunPart, buffers: list[Any]) -> None:
-        feeds = codec.decode_many(message.feeds, buffers)
-
-        def reply(result: PartResult) -> None:
-            _send_result(link, message.step, result, self.worker.task)
-
-        with reading():
-            self.worker.run_part(
-                message.step, message.plan, feeds, link.peer.task, reply, message.trace
-            )
-
-    def tensors(self, link: Link, message: pb.Tensors, buffers: list[Any]) -> None:
-        values = codec.decode_many(message.values, buffers)
-        with reading():
-            self.worker.tensors_came(message.step, message.transfer, values)
-
-    def cancel_step(self, link: Link, message: pb.CancelStep, buffers: list[Any]) -> None:
-        self.worker.cancel(message.step, message.reason)
-
-    def register_part(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
-        master = (link.peer.task, link.peer.incarnation)
-        self.worker.expect(message.plan, message.session, master)
-        # Making a plan takes long: the thread that reads the link must go on reading.
-        step_threads.submit(self._register, link, message, buffers)
-
-    def _register(self, link: Link, message: pb.RegisterPart, buffers: list[Any]) -> None:
-        answer = pb.Registered(plan=message.plan)
-        try:
-            config = ConfigProto.FromString(message.config)
-            part = part_def.from_message(message.part, buffers)
-            addresses = dict(message.addresses)
-            self.worker.register(
-                message.plan, message.session, part, config, addresses, message.is_ahead
-            )
-        except Exception as error:
-            if isinstance(error, AbortedError):  # the master does not know where variables are
-                self.worker.on_refuse(link)
-            answer.failure.CopyFrom(to_failure(error, self.worker.task))
-        _answer(link, pack(answer), [])
-
-    def drop_plans(self, link: Link, message: pb.DropPlans, buffers: list[Any]) -> None:
-        self.worker.drop(list(message.plans), message.session)
-
-
-def _send_result(link: Link, step: int, result: PartResult, task: str) -> None:
-    done = pb.PartDone(step=step)
-    buffers: list[Any] = []
-    if result.error is None:
-        try:
-            metas, buffers = codec.encode_many(result.fetches)
-            done.fetches.extend(metas)
-        except OpError as error:
-            result.error = error
-    if result.error is not None:
-        done.failure.CopyFrom(to_failure(result.error, task))
-    if result.stats is not None:
-        done.stats.CopyFrom(result.stats)
-        done.began, done.ended = result.began, result.ended
-    _answer(link, pack(done), buffers)
-
-
-def _answer(link: Link, head: bytes, buffers: list[Any]) -> None:
-    """Send an answer to whoever asked, unless it is gone."""
-    with contextlib.suppress(PipeBroken):  # its loss is noticed elsewhere
-        link.send(head, buffers, block=False)
