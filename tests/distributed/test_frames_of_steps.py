@@ -1,7 +1,8 @@
-"""How many frames and system calls a step costs, and when the answer of a part needs a frame."""
+"""What a step costs: frames, system calls, work for the collector; when an answer needs a frame."""
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -237,3 +238,20 @@ def test_a_part_that_fails_behind_its_last_tensors_says_so(watched):
     part.plan.results = results
     kinds, value = kinds_of(cluster, faults, lambda: session.run(scaled))
     assert (kinds, value) == (["TENSORS"], np.float32(2.0))
+
+
+@pytest.mark.parametrize("kind", ["update", "fetch"])
+def test_steps_leave_nothing_for_the_collector(watched, kind):
+    """Neither at the master nor at the server: both are in this process."""
+    *_, session, (_, scaled, update) = watched
+    fetch = update if kind == "update" else scaled
+    for _ in range(10):
+        session.run(fetch)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(STEPS):
+            session.run(fetch)
+        assert gc.collect() < STEPS
+    finally:
+        gc.enable()

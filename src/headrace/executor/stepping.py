@@ -21,6 +21,9 @@ from headrace.executor.units import Unit
 #: Units that cost more operations than this run in a thread of their own.
 INLINE_COST = 1e6
 
+#: In place of the context of a step that has ended.
+_NOBODY = StepContext()
+
 
 class Flow:
     """The units of a schedule as a graph of numbers.
@@ -183,8 +186,10 @@ class StepRun:
         return ready
 
     def release(self) -> None:
-        """Let go of all values of a step that has ended."""
+        """Let go of what a step that has ended had: its values, and its context, which may know
+        this run. A step that leaves a cycle makes work for the garbage collector."""
         self.table = []
+        self.context = _NOBODY
 
     def fail(self, error: BaseException) -> bool:
         """The step fails; false if it has ended before."""

@@ -333,7 +333,7 @@ class Worker:
             result.stats = _stats(context)
         self.steps_run += 1
         self.machine.ended(context.number)
-        # The run and its context know each other: large values must not wait for the collector.
+        # Neither large values nor small ones may wait for the collector.
         run.release()
         if self.journal is None:
             context.reply(result)
