@@ -29,12 +29,12 @@ _SERVER = """
     import headrace as tf
     from headrace.distributed.transport.sockets import SocketChannel
     sys.path.insert(0, {folder!r})
-    from test_frames_of_steps import counting
+    from test_frames_of_steps import counting, sleeps
     calls = counting(lambda name, made: setattr(SocketChannel, name, made))
     server = tf.train.Server({cluster!r}, job_name="ps", task_index=0)
     print(json.dumps("there"), flush=True)
     for line in sys.stdin:
-        print(json.dumps(calls), flush=True)
+        print(json.dumps(dict(calls, sleeps=sleeps())), flush=True)
 """
 #: Of a heartbeat as bytes: a header, and the kind and number that links give to frames.
 _HEARTBEAT = 28 + 9
@@ -46,9 +46,9 @@ def counting(replace):
     write, receive = SocketChannel.write, SocketChannel._receive_with_descriptors
 
     def writing(channel, parts, *more):
-        count = write(channel, parts, *more)
-        calls["writes"] += count != _HEARTBEAT
-        return count
+        # Before it is done: who gets the frame may ask at once.
+        calls["writes"] += sum(map(len, parts)) != _HEARTBEAT
+        return write(channel, parts, *more)
 
     def receiving(channel, *more):
         count = receive(channel, *more)
@@ -58,6 +58,17 @@ def counting(replace):
     replace("write", writing)
     replace("_receive_with_descriptors", receiving)
     return calls
+
+
+def sleeps():
+    """How often threads that read links have gone to sleep."""
+    readers = [t for t in threading.enumerate() if t.name.startswith("headrace-read")]
+    found = 0
+    for reader in readers:
+        with open(f"/proc/self/task/{reader.native_id}/status") as lines:
+            (line,) = [line for line in lines if line.startswith("voluntary_ctxt_switches")]
+        found += int(line.split()[1])
+    return found
 
 
 @pytest.fixture
@@ -127,6 +138,8 @@ def test_a_small_step_costs_a_frame_each_way_and_one_more_each_for_what_comes_ba
     # What has come together is read together.
     assert found["reads"] <= frames
     assert found["ps reads"] <= frames
+    # A reader is woken when there is something to read, not when what was written has been taken.
+    assert found["ps sleeps"] <= 1.5 * frames
 
 
 def kinds_of(cluster, faults, call):

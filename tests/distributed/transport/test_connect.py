@@ -23,7 +23,7 @@ from headrace.distributed.security.credentials import Security
 from headrace.distributed.transport import connect
 from headrace.distributed.transport.base import Endpoint, PeerInfo, PipeBroken
 from headrace.distributed.transport.connect import ListenConfig, dial, listen
-from headrace.distributed.transport.handshake import greet, hello_of
+from headrace.distributed.transport.handshake import VERSION, greet, hello_of
 from headrace.distributed.transport.link import Link
 
 WORKER = PeerInfo("/job:worker/replica:0/task:1", 8, "worker:1")
@@ -137,7 +137,7 @@ def test_somebody_who_does_not_answer():
     mute.close()
 
 
-GREETING = struct.pack(">8sHI", b"HEADRACE", 2, 3)
+GREETING = struct.pack(">8sHI", b"HEADRACE", VERSION, 3)
 
 
 def reply(answer):
@@ -171,8 +171,9 @@ def reply(answer):
         (b"SSH-2.0-OpenSSH_9.6\r\n", "speaks something else .it began with b'SSH-2.0-'"),
         (b"\x16\x03\x01" + bytes(20), "speaks TLS"),
         (struct.pack(">8sHI", b"HEADRACE", 9, 0), "speaks version 9 of the transport protocol"),
-        (struct.pack(">8sHI", b"HEADRACE", 2, 1 << 20), "a greeting of 1048576 bytes"),
+        (struct.pack(">8sHI", b"HEADRACE", VERSION, 1 << 20), "a greeting of 1048576 bytes"),
         (struct.pack(">8sHI", b"HEADRACE", 1, 0), "speaks version 1 of the transport protocol"),
+        (struct.pack(">8sHI", b"HEADRACE", 2, 0), "speaks version 2 of the transport protocol"),
         (
             GREETING + struct.pack(">II", *map(zlib.crc32, (GREETING, b"\xff" * 3))) + b"\xff" * 3,
             "cannot be read",
@@ -186,7 +187,7 @@ def test_a_listener_that_is_none_of_ours(answer, reason):
 
 def test_a_damaged_greeting_is_worth_another_try():
     message = b"\xff\xff\xff"
-    preamble = struct.pack(">8sHI", b"HEADRACE", 2, 3)
+    preamble = struct.pack(">8sHI", b"HEADRACE", VERSION, 3)
     right, wrong = zlib.crc32(preamble), zlib.crc32(message) ^ 1
     for greeting in (
         preamble + struct.pack(">II", right, wrong) + message,
@@ -202,7 +203,9 @@ def test_garbage_closes_that_connection_only(server, caplog):
     rng = random.Random(5)
     pieces = [rng.randbytes(rng.randrange(1, 200)) for _ in range(20)]
     pieces += [b"HEADRACE" + rng.randbytes(50) for _ in range(10)]
-    pieces += [struct.pack(">8sHI", b"HEADRACE", 2, 40) + rng.randbytes(44) for _ in range(10)]
+    pieces += [
+        struct.pack(">8sHI", b"HEADRACE", VERSION, 40) + rng.randbytes(44) for _ in range(10)
+    ]
     pieces += [b"GET / HTTP/1.1\r\n\r\n", b""]
     for piece in pieces:
         with socket.create_connection(("127.0.0.1", listener.endpoint.port)) as sock:
@@ -267,6 +270,28 @@ def test_a_tls_half_without_the_other_is_dropped(server, tmp_path, monkeypatch):
     assert sock.recv(10) == b""
     sock.close()
     assert pipes.empty()
+
+
+@pytest.mark.parametrize("said", [None, b"", b"2", b"x"])
+def test_a_unix_connection_whose_other_way_does_not_come_is_dropped(server, said, caplog):
+    listener, pipes = server(OPEN, ListenConfig(greeting_seconds=0.1 if said is None else WAIT))
+    before = held()
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect("\0" + listener.endpoint.unix_name)
+        greet(sock, OPEN, hello_of(WORKER, PS), time.monotonic() + WAIT)
+        sock.settimeout(WAIT)
+        if said is not None:
+            if said == b"x":
+                socket.send_fds(sock, [said], [sock.fileno()])
+            else:
+                sock.sendall(said)
+            sock.shutdown(socket.SHUT_WR)
+        assert sock.recv(10) == b""
+    listener.close()  # waits for its threads, which write the line
+    assert pipes.empty()
+    assert held()[1] <= before[1]
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "gave up: timed out" in line or "gave no second connection" in line
 
 
 def test_open_networks_need_tls_and_a_token():

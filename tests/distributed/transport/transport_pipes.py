@@ -73,7 +73,7 @@ def _inproc(limits):
 
 
 def socket_pipes(limits=DEFAULT_LIMITS, shared=False, **memory):
-    """Two pipes over a pair of unix sockets."""
+    """Two pipes over a pair of unix sockets, which serve both ways."""
     pipes = []
     for sock in socket.socketpair():
         tune(sock)
@@ -81,16 +81,6 @@ def socket_pipes(limits=DEFAULT_LIMITS, shared=False, **memory):
         slabs = shm.SharedMemory(channel.descriptors.popleft, **memory) if shared else None
         pipes.append(StreamPipe(channel, "test", limits, slabs))
     return pipes
-
-
-@contextlib.contextmanager
-def _unix(limits):
-    yield socket_pipes(limits)
-
-
-@contextlib.contextmanager
-def _shm(limits):
-    yield socket_pipes(limits, shared=True)
 
 
 @contextlib.contextmanager
@@ -105,6 +95,18 @@ def _dialled(limits, security, **ways):
         yield pipe, pipes.get(timeout=WAIT)
     finally:
         listener.close()
+
+
+@contextlib.contextmanager
+def _unix(limits):
+    with _dialled(limits, Security(), allow_shared_memory=False) as pair:
+        yield pair
+
+
+@contextlib.contextmanager
+def _shm(limits):
+    with _dialled(limits, Security()) as pair:
+        yield pair
 
 
 @contextlib.contextmanager

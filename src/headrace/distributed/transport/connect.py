@@ -13,7 +13,6 @@ import os
 import select
 import socket
 import ssl
-import struct
 import sys
 import threading
 import time
@@ -39,7 +38,16 @@ from headrace.distributed.transport.base import (
 )
 from headrace.distributed.transport.handshake import Refused, answer, greet, hello_of, mismatch
 from headrace.distributed.transport.inproc import InprocPipe, inproc_pair
-from headrace.distributed.transport.sockets import SocketChannel, TlsChannel, drop, tune
+from headrace.distributed.transport.sockets import (
+    SocketChannel,
+    TlsChannel,
+    credentials_of,
+    drop,
+    give_second,
+    is_unix,
+    take_second,
+    tune,
+)
 from headrace.distributed.transport.stream import StreamPipe
 
 __all__ = ["ListenConfig", "Listener", "dial", "host_id", "listen"]
@@ -48,7 +56,6 @@ _log = logging.getLogger(__name__)
 _GREETING_SECONDS: Final = 10.0
 _MOST_GREETINGS: Final = 128  # at once; a flood of connections must not be a flood of threads
 _BACKLOG: Final = 256
-_SO_PEERCRED: Final = 17
 
 
 @dataclass(frozen=True)
@@ -210,8 +217,8 @@ class Listener:
             _log.warning("Cannot accept a connection: %s", error)
             time.sleep(0.05)  # out of descriptors: without a pause this would spin
             return
-        if sock.family == getattr(socket, "AF_UNIX", None):
-            name = f"pid {_credentials(sock)[0]}"
+        if is_unix(sock):
+            name = f"pid {credentials_of(sock)[0]}"
         else:
             name = join_address(address[0], address[1])
         self._make_room()
@@ -278,7 +285,7 @@ class Listener:
         deadline = time.monotonic() + self._config.greeting_seconds
         sock.settimeout(self._config.greeting_seconds)
         tune(sock)
-        local_socket = sock.family == getattr(socket, "AF_UNIX", None)
+        local_socket = is_unix(sock)
         context = None if local_socket else self.security.server_context()
         if local_socket:
             _check_user(sock)
@@ -297,7 +304,8 @@ class Listener:
         if isinstance(sock, ssl.SSLSocket):
             pipe = self._pair(sock, hello, label, deadline)
         else:
-            pipe = _stream(sock, label, self._config.limits, hello)
+            second = take_second(sock) if local_socket else None
+            pipe = _stream(sock, second, label, self._config.limits, hello)
         if pipe is not None and hello.rdma:
             pipe = _upgraded(pipe, self._config.host, self._config.limits, deadline)
         return pipe, peer
@@ -461,6 +469,8 @@ def _greeted(
 ) -> tuple[Pipe, PeerInfo]:
     try:
         said = greet(sock, security, hello, deadline)
+        # Frames to the listener go through the one that it has accepted.
+        second = give_second(sock) if is_unix(sock) else None
     except BaseException:
         drop(sock)
         raise
@@ -468,7 +478,7 @@ def _greeted(
         shared_memory=hello.shared_memory and said.shared_memory,
         checksums=hello.checksums or said.checksums,
     )
-    pipe: Pipe = _stream(sock, said.task, limits, agreed)
+    pipe: Pipe = _stream(second or sock, second and sock, said.task, limits, agreed)
     if hello.rdma and said.rdma:
         pipe = _upgraded(pipe, host, limits, deadline)
     return pipe, PeerInfo(said.task, said.incarnation, said.address)
@@ -527,8 +537,14 @@ def _connect(endpoint: Endpoint, deadline: float) -> socket.socket:
     return sock
 
 
-def _stream(sock: socket.socket, label: str, limits: Limits, agreed: pb.Hello) -> StreamPipe:
-    channel = SocketChannel(sock, descriptors=agreed.shared_memory)
+def _stream(
+    incoming: socket.socket,
+    outgoing: socket.socket | None,
+    label: str,
+    limits: Limits,
+    agreed: pb.Hello,
+) -> StreamPipe:
+    channel = SocketChannel(incoming, agreed.shared_memory, outgoing)
     memory = shm.SharedMemory(channel.descriptors.popleft) if agreed.shared_memory else None
     return StreamPipe(channel, label, limits, memory, agreed.checksums)
 
@@ -569,15 +585,9 @@ def _listen_unix() -> tuple[socket.socket | None, str]:
     return sock, name
 
 
-def _credentials(sock: socket.socket) -> tuple[int, int, int]:
-    raw = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERCRED, 12)
-    pid, uid, gid = struct.unpack("3i", raw)
-    return pid, uid, gid
-
-
 def _check_user(sock: socket.socket) -> None:
     """Abstract sockets have no permissions, so only processes of the same user are served."""
-    user = _credentials(sock)[1]
+    user = credentials_of(sock)[1]
     if user not in (os.geteuid(), 0):
         raise Refused(errors.PERMISSION_DENIED, f"user {user} is not {os.geteuid()}", tell=False)
 

@@ -23,7 +23,7 @@ from headrace.distributed.transport.base import PeerInfo
 
 __all__ = ["VERSION", "Refused", "answer", "greet", "hello_of"]
 
-VERSION: Final = 2
+VERSION: Final = 3
 _MAGIC: Final = b"HEADRACE"
 _PREAMBLE: Final = struct.Struct(">8sHI")  # magic, version, bytes of the message
 _CHECKSUMS: Final = struct.Struct(">II")  # CRC-32 of the preamble, and of the message

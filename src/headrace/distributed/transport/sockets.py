@@ -9,13 +9,24 @@ import os
 import select
 import socket
 import ssl
+import struct
 import sys
 import termios
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-__all__ = ["Channel", "SocketChannel", "TlsChannel", "drop", "tune"]
+__all__ = [
+    "Channel",
+    "SocketChannel",
+    "TlsChannel",
+    "credentials_of",
+    "drop",
+    "give_second",
+    "is_unix",
+    "take_second",
+    "tune",
+]
 
 _MOST_PARTS: Final = 512  # below the systems' limit for one call (1,024)
 _CHUNK: Final = 4 << 20
@@ -58,6 +69,9 @@ def drop(sock: socket.socket) -> None:
         sock.close()
 
 
+_LOST: Final = "file descriptors were lost: the limit of open files (ulimit -n) is low"
+_SO_PEERCRED: Final = 17
+_SECOND: Final = b"2"  # what a descriptor of a second connection travels with
 # As a plain number: with the flag itself the test would take longer than the system call.
 _TRUNCATED: Final = int(socket.MSG_CTRUNC)
 
@@ -91,16 +105,83 @@ def _unread(sock: socket.socket) -> int:
     return count[0]
 
 
-class SocketChannel:
-    """A connected TCP or unix socket; the latter may carry file descriptors."""
+def is_unix(sock: socket.socket) -> bool:
+    """Whether a socket is one of this host, which can carry file descriptors."""
+    return sock.family == getattr(socket, "AF_UNIX", None)
 
-    def __init__(self, sock: socket.socket, descriptors: bool = False) -> None:
-        sock.settimeout(None)
+
+def credentials_of(sock: socket.socket) -> tuple[int, int, int]:
+    """The process, user and group at the other end of a unix socket."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERCRED, 12)
+    pid, uid, gid = struct.unpack("3i", raw)
+    return pid, uid, gid
+
+
+def give_second(sock: socket.socket) -> socket.socket:
+    """Give the peer of a unix socket another connection; returns this side's end of it."""
+    mine, theirs = socket.socketpair()
+    try:
+        with theirs:
+            socket.send_fds(sock, [_SECOND], [theirs.fileno()])
+        tune(mine)
+    except OSError:
+        drop(mine)
+        raise
+    return mine
+
+
+def take_second(sock: socket.socket) -> socket.socket:
+    """The end of the connection that the peer gives.
+
+    Raises:
+        OSError: it gives none, or not within the time-out of the socket.
+    """
+    said, found, flags, _ = socket.recv_fds(sock, len(_SECOND), 1)
+    if said != _SECOND or len(found) != 1 or flags & _TRUNCATED:
+        for descriptor in found:
+            os.close(descriptor)
+        if flags & _TRUNCATED:
+            raise OSError(_LOST)
+        raise ConnectionResetError("the peer gave no second connection")
+    try:
+        second = socket.socket(fileno=found[0])
+    except OSError:
+        os.close(found[0])
+        raise
+    tune(second)
+    return second
+
+
+class SocketChannel:
+    """A connected TCP or unix socket, or two unix sockets; these may carry file descriptors.
+
+    A unix socket wakes whoever waits to read from it also when the peer has taken what was written
+    to it. With one for each way the reader sleeps until there is something to read.
+
+    Args:
+        sock: what is read, and written where there is no other.
+        descriptors: whether file descriptors may come.
+        outgoing: what is written.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        descriptors: bool = False,
+        outgoing: socket.socket | None = None,
+    ) -> None:
         self._sock = sock
+        self._out = sock if outgoing is None else outgoing
+        for one in self._both:
+            one.settimeout(None)
         self.descriptors: deque[int] = deque()  # received, not yet claimed
         if descriptors:
             self._room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
             self.receive = self._receive_with_descriptors  # type: ignore[method-assign]
+
+    @property
+    def _both(self) -> set[socket.socket]:
+        return {self._sock, self._out}
 
     def receive(self, view: memoryview, count: int) -> int:
         return self._sock.recv_into(view, count)
@@ -115,7 +196,7 @@ class SocketChannel:
             if len(self.descriptors) > _MOST_UNCLAIMED:
                 raise OSError("more file descriptors came than frames speak of")
         if flags & _TRUNCATED:
-            raise OSError("file descriptors were lost: the limit of open files (ulimit -n) is low")
+            raise OSError(_LOST)
         return got
 
     def write(self, parts: Sequence[Any], descriptors: Sequence[int], wait: bool) -> int:
@@ -123,9 +204,9 @@ class SocketChannel:
         if descriptors:
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         if wait:
-            return self._sock.sendmsg(_first(parts), ancillary)
+            return self._out.sendmsg(_first(parts), ancillary)
         try:
-            return self._sock.sendmsg(parts[:_MOST_PARTS], ancillary, _DONT_WAIT)
+            return self._out.sendmsg(parts[:_MOST_PARTS], ancillary, _DONT_WAIT)
         except BlockingIOError:
             return 0
 
@@ -133,13 +214,15 @@ class SocketChannel:
         return _unread(self._sock)
 
     def end_writing(self) -> None:
-        _shut(self._sock, socket.SHUT_WR)
+        _shut(self._out, socket.SHUT_WR)
 
     def shutdown(self) -> None:
-        _shut(self._sock)
+        for sock in self._both:
+            _shut(sock)
 
     def close(self) -> None:
-        drop(self._sock)
+        for sock in self._both:
+            drop(sock)
         while self.descriptors:
             os.close(self.descriptors.popleft())
 

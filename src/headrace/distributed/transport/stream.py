@@ -76,7 +76,7 @@ class _Item:
 
 
 class StreamPipe(Pipe):
-    """A pipe over one connection.
+    """A pipe over a channel: one connection, or one for each way.
 
     Args:
         channel: the connected sockets; they belong to the pipe from now on.
