@@ -7,7 +7,7 @@ result that goes to one, so that no time goes into feeding and fetching.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -45,27 +45,45 @@ class Convolution:
     groups: int = 1
     padding: str = "SAME"
 
-    def build(self, tf: ModuleType) -> tuple[Any, Any, Any]:
-        """The session, what it runs in each step, and a number that is there after the step."""
-        rng = np.random.RandomState(4)
+    def build(self, tf: ModuleType) -> tuple[Any, Any, list[Any]]:
+        """The session, what it runs in each step, and where the results are after the step."""
         first = self.channels_first and tf.__name__ == "headrace"
-        shapes = [self._laid_out(self.batch, self.inputs, self.size, first), *self._filters()]
-        x, *filters = (
-            tf.Variable(rng.standard_normal(shape).astype(np.float32)) for shape in shapes
-        )
+        arrays = self.operands()
+        arrays[0] = self._moved(arrays[0], first)
+        x, *filters = (tf.Variable(array) for array in arrays)
         y = self._layer(tf, x, filters, first)
         if self.part == "forward":
             made = [y]
         else:
-            dy = tf.Variable(rng.standard_normal(y.shape.as_list()).astype(np.float32))
+            batch, *rest = y.shape.as_list()
+            shape = (batch, *rest[1:], rest[0]) if first else (batch, *rest)
+            dy = tf.Variable(self._moved(self.output_gradient(shape), first))
             made = tf.gradients(y, [x] if self.part == "input gradient" else filters, grad_ys=dy)
         results = [tf.Variable(tf.zeros(value.shape.as_list())) for value in made]
         step = tf.group(*[tf.assign(r, v) for r, v in zip(results, made, strict=True)])
-        rank = len(results[0].shape)
-        watched = tf.reshape(tf.slice(results[0], [0] * rank, [1] * rank), [])
         session = tf.Session()
         session.run(tf.global_variables_initializer())
-        return session, step, watched
+        return session, step, results
+
+    def operands(self) -> list[np.ndarray]:
+        """The input, with channels last, and the filters: the same on each side."""
+        rng = np.random.RandomState(4)
+        shapes = [[self.batch, *self.size, self.inputs], *self._filters()]
+        return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+    @staticmethod
+    def output_gradient(shape: Sequence[int]) -> np.ndarray:
+        """What comes back to the output, with channels last."""
+        return np.random.RandomState(5).standard_normal(shape).astype(np.float32)
+
+    @staticmethod
+    def _moved(array: np.ndarray, first: bool) -> np.ndarray:
+        return np.ascontiguousarray(np.moveaxis(array, -1, 1)) if first else array
+
+    def last(self, results: list[np.ndarray], module: str) -> list[np.ndarray]:
+        """What the results of a side hold, with channels last."""
+        first = self.channels_first and module == "headrace" and self.part != "filter gradient"
+        return [np.moveaxis(r, 1, -1) for r in results] if first else results
 
     def _filters(self) -> list[list[int]]:
         if self.kind == "transposed":

@@ -1,12 +1,12 @@
 """Convolutions by themselves against TensorFlow: forward and both gradients, of known networks.
 
-    python benchmarks/convolutions.py [--only TEXT ...] [--cores N] [--repeat N] [--worst N]
+    python benchmarks/convolutions.py [--only TEXT ...] [--cores N ...] [--repeat N] [--worst N]
 
 With `--xla`, the same without the native library beside it; with `--strided`, the input gradients
 of a grid of kernels, strides and channels. Prints each row, the worst ones, the median, and how
 many are over the target of 2; all rows go to `results/convolutions.json`, and with `--markdown` to
-a table. Options, sides and medians are those of `operations.py`; cases are in
-`convolution_cases.py`.
+a table. Options (`--check` among them), sides and medians are those of `operations.py`; cases are
+in `convolution_cases.py`, those of PyTorch in `convolution_torch.py`.
 """
 
 from __future__ import annotations

@@ -41,9 +41,13 @@ class Case:
     shapes: dict[str, tuple[int, ...]]
     differentiable: bool = True
 
+    def arrays(self, size: str) -> Arrays:
+        """The values of the inputs."""
+        return self.inputs(self.shapes[size], np.random.RandomState(4))
+
     def build(self, tf: ModuleType, size: str, part: str) -> tuple[Any, Any]:
         """The session and what it fetches in each step."""
-        arrays = self.inputs(self.shapes[size], np.random.RandomState(4))
+        arrays = self.arrays(size)
         variables = [tf.Variable(array, trainable=False) for array in arrays]
         made = self.body(tf, *variables)
         if part == "gradient":
@@ -62,7 +66,7 @@ def _positive(count: int = 1) -> Callable[[tuple[int, ...], np.random.RandomStat
     return lambda shape, rng: [rng.uniform(0.1, 0.9, shape).astype("f") for _ in range(count)]
 
 
-def _of(path: str) -> Body:
+def of_name(path: str) -> Body:
     """The function of the module at a dotted path, applied to all inputs."""
 
     def body(tf: ModuleType, *inputs: Any) -> Any:
@@ -83,7 +87,7 @@ def elementwise() -> Iterator[Case]:
     signed += " floor ceil round expm1 nn.relu nn.relu6 nn.elu nn.selu nn.softplus nn.softsign"
     signed += " nn.leaky_relu nn.softmax nn.log_softmax nn.l2_loss"
     for name in signed.split():
-        yield Case(name, _normal(), _of(name), SHAPES, name not in _STEPS)
+        yield Case(name, _normal(), of_name(name), SHAPES, name not in _STEPS)
     for name in [
         "log",
         "log1p",
@@ -95,7 +99,7 @@ def elementwise() -> Iterator[Case]:
         "asin",
         "acos",
     ]:
-        yield Case(name, _positive(), _of(name), SHAPES)
+        yield Case(name, _positive(), of_name(name), SHAPES)
     for name in [
         "add",
         "subtract",
@@ -105,18 +109,18 @@ def elementwise() -> Iterator[Case]:
         "squared_difference",
         "atan2",
     ]:
-        yield Case(name, _normal(2), _of(name), SHAPES)
+        yield Case(name, _normal(2), of_name(name), SHAPES)
     for name in ["divide", "pow", "floordiv", "mod"]:
-        yield Case(name, _positive(2), _of(name), SHAPES, name not in _STEPS)
+        yield Case(name, _positive(2), of_name(name), SHAPES, name not in _STEPS)
     for name in ["less", "equal"]:
-        yield Case(name, _normal(2), _of(name), SHAPES, differentiable=False)
+        yield Case(name, _normal(2), of_name(name), SHAPES, differentiable=False)
     yield Case("add_n of 8", _normal(8), lambda tf, *xs: tf.add_n(xs), SHAPES)
     yield Case("where", _normal(2), lambda tf, x, y: tf.where(x > y, x, y), SHAPES)
     yield Case("clip_by_value", _normal(), lambda tf, x: tf.clip_by_value(x, -1.0, 1.0), SHAPES)
     yield Case("cast to int32", _normal(), lambda tf, x: tf.cast(x, tf.int32), SHAPES, False)
     yield Case("add a row", _row, lambda tf, x, b: x + b, SHAPES)
     yield Case("multiply a column", _column, lambda tf, x, b: x * b, SHAPES)
-    yield Case("nn.bias_add", _row, _of("nn.bias_add"), SHAPES)
+    yield Case("nn.bias_add", _row, of_name("nn.bias_add"), SHAPES)
 
 
 def _row(shape: tuple[int, ...], rng: np.random.RandomState) -> Arrays:
@@ -193,7 +197,7 @@ def _with_ids(classes: int | None = None, order: bool = False, part: float = 1.0
 
 
 def lookups() -> Iterator[Case]:
-    yield Case("gather", _with_ids(), _of("gather"), SHAPES)
+    yield Case("gather", _with_ids(), of_name("gather"), SHAPES)
     yield Case("gather, axis 1", _with_columns, lambda tf, x, i: tf.gather(x, i, axis=1), SHAPES)
     yield Case(
         "gather_nd", _with_ids(), lambda tf, x, i: tf.gather_nd(x, tf.expand_dims(i, 1)), SHAPES
@@ -204,7 +208,7 @@ def lookups() -> Iterator[Case]:
         lambda tf, x, i: tf.scatter_nd(tf.expand_dims(i, 1), x, x.shape),
         SHAPES,
     )
-    yield Case("embedding_lookup", _with_ids(), _of("nn.embedding_lookup"), SHAPES)
+    yield Case("embedding_lookup", _with_ids(), of_name("nn.embedding_lookup"), SHAPES)
     yield Case("one_hot", _with_ids(64), lambda tf, x, i: tf.one_hot(i, 64), SHAPES, False)
     yield Case("boolean_mask", _with_ids(2), lambda tf, x, i: tf.boolean_mask(x, i > 0), SHAPES)
     yield Case(
@@ -222,7 +226,7 @@ def lookups() -> Iterator[Case]:
     )
     yield Case("where, places", _normal(), lambda tf, x: tf.where(x > 0.0), SHAPES, False)
     for name in ["sum", "mean", "max", "min", "prod"]:
-        body = _of(f"segment_{name}")
+        body = of_name(f"segment_{name}")
         yield Case(f"segment_{name}", _with_ids(50, order=True), body, SHAPES)
     for name in ["sum", "max"]:
         body = _unsorted(name)
@@ -256,7 +260,7 @@ def randoms() -> Iterator[Case]:
         yield Case(
             name, _nothing, _drawn(name), {"cache": (64, 256), "memory": (2048, 2048)}, False
         )
-    yield Case("random_shuffle", _normal(), _of("random_shuffle"), SHAPES, False)
+    yield Case("random_shuffle", _normal(), of_name("random_shuffle"), SHAPES, False)
     yield Case(
         "multinomial",
         _normal(),
@@ -279,7 +283,7 @@ def _drawn(name: str) -> Body:
 
 def products() -> Iterator[Case]:
     squares = {"cache": (64, 64), "memory": (1024, 1024)}
-    yield Case("matmul", _normal(2), _of("matmul"), squares)
+    yield Case("matmul", _normal(2), of_name("matmul"), squares)
     yield Case(
         "matmul, first transposed",
         _normal(2),
@@ -287,7 +291,7 @@ def products() -> Iterator[Case]:
         squares | {"rows": (100_000, 16)},
     )
     batches = {"cache": (16, 32, 32), "memory": (64, 256, 256), "rows": (20_000, 8, 8)}
-    yield Case("matmul of batches", _normal(2), _of("matmul"), batches)
+    yield Case("matmul of batches", _normal(2), of_name("matmul"), batches)
     yield Case("einsum", _normal(2), lambda tf, x, y: tf.einsum("bij,bkj->bik", x, y), batches)
     yield Case(
         "tensordot",
@@ -296,10 +300,10 @@ def products() -> Iterator[Case]:
         {"cache": (16, 8, 8), "memory": (512, 32, 32)},
     )
     capsules = {"cache": (4, 96, 10, 16, 8), "rows": (50, 1152, 10, 16, 8)}
-    yield Case("matmul of capsules", _capsules, _of("matmul"), capsules)
+    yield Case("matmul of capsules", _capsules, of_name("matmul"), capsules)
     definite = {"cache": (32, 32), "memory": (512, 512), "rows": (2000, 8, 8)}
     for name in ["cholesky", "matrix_inverse", "matrix_determinant"]:
-        yield Case(name, _definite, _of(name), definite)
+        yield Case(name, _definite, of_name(name), definite)
     yield Case("matrix_solve", _definite, lambda tf, x: tf.matrix_solve(x, x[..., :1]), definite)
     yield Case(
         "self_adjoint_eig",
@@ -399,6 +403,12 @@ def _layer_norm(tf: ModuleType, x: Any) -> Any:
     return tf.nn.batch_normalization(x, mean, variance, None, None, 1e-5)
 
 
+def _labelled(shape: tuple[int, ...], rng: np.random.RandomState) -> Arrays:
+    """Logits, and what is true as probabilities."""
+    logits, labels = _positive(2)(shape, rng)
+    return [logits, labels / labels.sum(1, keepdims=True)]
+
+
 def losses() -> Iterator[Case]:
     yield Case(
         "sparse softmax cross-entropy",
@@ -408,7 +418,7 @@ def losses() -> Iterator[Case]:
     )
     yield Case(
         "softmax cross-entropy",
-        _positive(2),
+        _labelled,
         lambda tf, x, y: tf.nn.softmax_cross_entropy_with_logits_v2(logits=x, labels=y),
         SHAPES,
     )
@@ -475,6 +485,10 @@ class Operation:
 
     def __call__(self, tf: ModuleType) -> tuple[Any, Any]:
         return CASES[self.case].build(tf, self.size, self.part)
+
+    def arrays(self) -> Arrays:
+        """The values of its inputs, the same on each side."""
+        return CASES[self.case].arrays(self.size)
 
     @classmethod
     def named(cls, name: str) -> Operation:

@@ -1,10 +1,13 @@
 """Every usual operation by itself against TensorFlow: value and gradient, at three sizes.
 
-    python benchmarks/operations.py [--only TEXT ...] [--cores N] [--repeat N] [--worst N]
+    python benchmarks/operations.py [--only TEXT ...] [--cores N ...] [--repeat N] [--worst N]
 
 Prints the worst rows, the median, and how many are over the target of 1.5; all rows go to
 `results/operations.json`, and with `--markdown` to a table. Sides, interleaving and medians are
-those of `run.py`; cases are in `operation_cases.py`.
+those of `run.py`; cases are in `operation_cases.py`. NumPy, and PyTorch where
+`HEADRACE_TORCH_PYTHON` names a Python that has it, are timed beside them in what they have plainly
+(`operation_numpy.py`, `operation_torch.py`). `--check` times nothing: it runs each case once and
+prints where a side makes something else.
 """
 
 from __future__ import annotations
@@ -15,10 +18,26 @@ import statistics
 import sys
 from pathlib import Path
 
+from counterparts import has
 from operation_cases import SIZES, all_operations
-from run import Bench, Row, Side, peer_python, save
+from results_alike import check
+from run import Bench, Row, Side, peer_python, save, torch_python
 from workloads import named
 
+TITLES = {
+    "headrace": "Headrace",
+    "xla": "XLA alone",
+    "tensorflow": "TensorFlow",
+    "torch": "PyTorch",
+    "numpy": "NumPy",
+}
+#: Times of the first are set beside those of the second.
+PAIRS = (
+    ("headrace", "tensorflow"),
+    ("xla", "tensorflow"),
+    ("headrace", "torch"),
+    ("headrace", "numpy"),
+)
 HERE = Path(__file__).resolve().parent
 TARGET = 1.5
 
@@ -32,7 +51,11 @@ def parser_of(doc: str | None, rows: Path) -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="cases whose title has one of")
-    parser.add_argument("--cores", type=int, help="pin both sides to so many (default: all)")
+    parser.add_argument(
+        "--cores", type=int, nargs="+", help="pin each side to so many, one after the other"
+    )
+    parser.add_argument("--sides", nargs="+", choices=TITLES, default=list(TITLES))
+    parser.add_argument("--check", action="store_true", help="compare results, and time nothing")
     parser.add_argument("--repeat", type=int, default=5, help="repetitions of each (default 5)")
     parser.add_argument("--seconds", type=float, default=0.1, help="length of a repetition")
     parser.add_argument("--worst", type=int, default=40, help="rows that are printed")
@@ -49,43 +72,86 @@ def measure(bench: Bench, names: list[str]) -> tuple[list[Row], dict[str, str]]:
     rows = []
     try:
         for workload in names:
-            row = bench.measure(named(workload), sides, tuple(sides))
+            chosen = tuple(side for side in sides if has(side, workload))
+            row = bench.measure(named(workload), sides, chosen)
             rows.append(row)
             for name in [n for n in row.errors if sides[n].ended]:
                 sides[name] = bench.start(name)
-            print(_line(row), flush=True)
+            print(_line(row, list(sides)), flush=True)
     finally:
         for side in sides.values():
             side.close()
     return rows, versions
 
 
-def _ratios(row: Row) -> dict[str, float]:
-    """Of the sides that are ours, to TensorFlow's time."""
-    theirs = row.median("tensorflow")
-    ours = {side: row.median(side) for side in row.seconds if side != "tensorflow"}
-    return {side: time / theirs for side, time in ours.items() if theirs and time}
+def _ratios(row: Row) -> dict[tuple[str, str], float]:
+    """Of the times of each pair of sides that both have one."""
+    found = {}
+    for pair in PAIRS:
+        ours, theirs = (row.median(side) for side in pair)
+        if ours and theirs:
+            found[pair] = ours / theirs
+    return found
 
 
-def _line(row: Row) -> str:
-    times = [f"{(row.median(side) or 0.0) * 1e3:9.3f}" for side in row.seconds]
-    ratios = [f"{ratio:6.2f}" for ratio in _ratios(row).values()]
-    return " ".join([f"{row.title:75}", *times, "ms", *ratios, str(row.errors or "")]).rstrip()
+def _line(row: Row, sides: list[str]) -> str:
+    medians = [row.median(side) for side in sides]
+    times = [f"{'-':>9}" if time is None else f"{time * 1e3:9.3f}" for time in medians]
+    found = _ratios(row)
+    ratios = [f"{found[pair]:6.2f}" if pair in found else f"{'-':>6}" for pair in _pairs(sides)]
+    words = [f"{row.cores:3} cores", *times, "ms", *ratios, str(row.errors or "")]
+    return " ".join([f"{row.title:75}", *words]).rstrip()
 
 
-def markdown(rows: list[Row], versions: dict[str, str]) -> str:
+def _pairs(sides: list[str]) -> list[tuple[str, str]]:
+    return [pair for pair in PAIRS if set(pair) <= set(sides)]
+
+
+def markdown(rows: list[Row], sides: list[str]) -> str:
     """A table of all rows, the worst first."""
-    titles = {"headrace": "Headrace", "xla": "XLA alone", "tensorflow": "TensorFlow"}
-    sides = [side for side in titles if side in versions]
-    heads = [f"{titles[side]}, ms" for side in sides] + ["ratio"] * (len(sides) - 1)
-    lines = [f"| work | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    pairs = _pairs(sides)
+    heads = ["work", "cores", *[f"{TITLES[side]}, ms" for side in sides]]
+    heads += [" / ".join(TITLES[side] for side in pair) for pair in pairs]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in sorted(rows, key=lambda row: -(row.ratio or 0.0)):
-        times = [row.median(side) for side in sides]
-        cells = ["failed" if time is None else f"{time * 1e3:.3f}" for time in times]
+        cells = [row.title, str(row.cores), *[_cell(row, side) for side in sides]]
         found = _ratios(row)
-        cells += [f"{found.get(side, float('nan')):.2f}" for side in sides[:-1]]
-        lines.append(f"| {row.title} | {' | '.join(cells)} |")
+        cells += [f"{found[pair]:.2f}" if pair in found else "" for pair in pairs]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(row: Row, side: str) -> str:
+    """A time as the table shows it; nothing where a side has no counterpart."""
+    time = row.median(side)
+    if time is None:
+        return "failed" if side in row.errors else ""
+    return f"{time * 1e3:.3f}"
+
+
+def cores_of(wanted: list[int] | None) -> list[int]:
+    """How many cores are taken, one number after the other: all, or those wanted that are here."""
+    here = len(os.sched_getaffinity(0))
+    for cores in wanted or []:
+        if cores > here:
+            print(f"{cores} cores: left out, there are {here} here")
+    return [cores for cores in wanted or [here] if 0 < cores <= here]
+
+
+def _pythons(options: argparse.Namespace, names: list[str]) -> dict[str, str]:
+    """The interpreter of each side that is wanted, is here and has some of the work."""
+    pythons = {
+        "headrace": sys.executable,
+        "xla": sys.executable if options.xla else None,
+        "tensorflow": peer_python(),
+        "torch": torch_python(),
+        "numpy": sys.executable,
+    }
+    return {
+        side: python
+        for side, python in pythons.items()
+        if python and side in options.sides and any(has(side, name) for name in names)
+    }
 
 
 def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) -> int:
@@ -95,38 +161,44 @@ def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) ->
         titles: of all workloads of the sweep, by name.
         target: ratios over it are counted.
     """
-    peer = peer_python()
-    if peer is None:
-        print("TensorFlow is not here: see tools/peer/README.md")
-        return 1
-    if options.cores:
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
     wanted = options.only or [""]
     names = [name for name, title in titles.items() if any(text in title for text in wanted)]
+    pythons = _pythons(options, names)
+    if "tensorflow" in options.sides and "tensorflow" not in pythons and not options.check:
+        print("TensorFlow is not here: see tools/peer/README.md, or choose other --sides")
+        return 1
     options.json.parent.mkdir(parents=True, exist_ok=True)
     log = options.json.with_suffix(".log")
     log.write_text("")
-    ours = dict.fromkeys(["headrace", *["xla"] * options.xla], sys.executable)
-    pythons = ours | {"tensorflow": peer}
-    rows, versions = measure(Bench(pythons, options.repeat, options.seconds, log), names)
+    bench = Bench(pythons, options.repeat, options.seconds, log)
+    if options.check:
+        return check(bench, {name: titles[name] for name in names})
+    rows: list[Row] = []
+    versions: dict[str, str] = {}
+    for bench.cores in cores_of(options.cores):
+        found, versions = measure(bench, names)
+        rows += found
     save(options.json, rows, versions)
-    _summary(rows, options.worst, target)
+    _summary(rows, list(pythons), options.worst, target)
     if options.markdown:
-        options.markdown.write_text(markdown(rows, versions))
-    return int(any("headrace" in row.errors for row in rows))
+        options.markdown.write_text(markdown(rows, list(pythons)))
+    return int(not rows or any("headrace" in row.errors for row in rows))
 
 
-def _summary(rows: list[Row], worst: int, target: float) -> None:
+def _summary(rows: list[Row], sides: list[str], worst: int, target: float) -> None:
     timed = sorted((row for row in rows if row.ratio), key=lambda row: -(row.ratio or 0.0))
     print(f"\nThe worst {min(worst, len(timed))}:")
     for row in timed[:worst]:
-        print(_line(row))
-    for side in ("headrace", "xla"):
-        ratios = [found[side] for row in rows if side in (found := _ratios(row))]
-        if ratios:
-            over = sum(ratio > target for ratio in ratios)
-            middle = statistics.median(ratios)
-            print(f"{side}: {len(ratios)} rows, median {middle:.2f}, {over} over {target}")
+        print(_line(row, sides))
+    for cores in dict.fromkeys(row.cores for row in rows):
+        for pair in _pairs(sides):
+            found = [_ratios(row).get(pair) for row in rows if row.cores == cores]
+            ratios = [ratio for ratio in found if ratio is not None]
+            if ratios:
+                over = sum(ratio > target for ratio in ratios)
+                words = f"{len(ratios)} rows, median {statistics.median(ratios):.2f}"
+                names = " to ".join(TITLES[side] for side in pair)
+                print(f"{cores} cores, {names}: {words}, {over} over {target}")
 
 
 def main() -> int:

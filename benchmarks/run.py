@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import platform
@@ -44,9 +45,12 @@ class Side:
     Args:
         name: "before" and "xla" (without the native library) are Headrace, too.
         tree: the checkout whose Headrace and workloads these sides run.
+        cores: it is pinned to so many; None for all.
     """
 
-    def __init__(self, name: str, python: str, log: Path, tree: Path) -> None:
+    def __init__(
+        self, name: str, python: str, log: Path, tree: Path, cores: int | None = None
+    ) -> None:
         self.name = name
         environment = environment_of(tree if name in HEADRACE_SIDES else None)
         if name == "xla":
@@ -58,6 +62,7 @@ class Side:
                     python,
                     str(tree / "benchmarks" / "side.py"),
                     "headrace" if name in HEADRACE_SIDES else name,
+                    *([] if cores is None else [str(cores)]),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -75,14 +80,21 @@ class Side:
 
     def time(self, workload: str, iterations: int, *, cold: bool = False) -> float:
         """Mean seconds of one step. `cold` leaves the warm-up out."""
-        request = {"workload": workload, "iterations": iterations, "cold": cold}
+        answer = self._ask(workload=workload, iterations=iterations, cold=cold)
+        return float(answer["seconds"])
+
+    def keep(self, workload: str, path: Path) -> None:
+        """Run one step, the first, and keep what it made in a file of NumPy's."""
+        self._ask(workload=workload, values=str(path), cold=True)
+
+    def _ask(self, **request: object) -> dict:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = self._answer()
         if "error" in answer:
             raise RuntimeError(answer["error"].splitlines()[0])
-        return float(answer["seconds"])
+        return answer
 
     def _answer(self) -> dict:
         assert self._process.stdout is not None
@@ -114,6 +126,7 @@ class Row:
     target: float
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    cores: int | None = None  # that each side was pinned to; None for all
 
     def median(self, side: str) -> float | None:
         values = self.seconds.get(side)
@@ -130,6 +143,14 @@ def peer_python() -> str | None:
     named = os.environ.get("HEADRACE_PEER_PYTHON")
     candidates = [named] if named else [str(HERE.parent / ".peer-venv" / "bin" / "python")]
     return next((path for path in candidates if Path(path).exists()), None)
+
+
+def torch_python() -> str | None:
+    """The interpreter that has PyTorch: `HEADRACE_TORCH_PYTHON`, or this one, or None."""
+    named = os.environ.get("HEADRACE_TORCH_PYTHON")
+    if named:
+        return named if Path(named).exists() else None
+    return sys.executable if importlib.util.find_spec("torch") else None
 
 
 def pythons_of(sides: list[str], console: Console) -> dict[str, str]:
@@ -155,10 +176,11 @@ class Bench:
     seconds: float
     log: Path
     before: Path | None = None
+    cores: int | None = None
 
     def start(self, name: str) -> Side:
         tree = self.before if name == "before" and self.before is not None else HERE.parent
-        return Side(name, self.pythons[name], self.log, tree)
+        return Side(name, self.pythons[name], self.log, tree, self.cores)
 
     @contextlib.contextmanager
     def fresh(self, name: str) -> Iterator[Side]:
@@ -173,6 +195,7 @@ class Bench:
     ) -> Row:
         """Time one workload on all its sides, or on the chosen ones, repetition by repetition."""
         row = Row(workload.name, workload.title, workload.baseline, workload.target)
+        row.cores = self.cores
         names = [name for name in chosen or workload.sides if name in sides]
         if "before" in sides:
             names.append("before")

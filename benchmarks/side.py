@@ -1,9 +1,10 @@
 """One side of the benchmark in a process of its own: times what it is asked to, over its pipes.
 
-Started by `run.py` as `python side.py headrace|tensorflow|jax|torch`. Each line in is a request
-`{"workload": name, "iterations": n}` and each line out its answer `{"seconds": per step}` or
-`{"error": text}`; the first line out tells the import time and the version. A workload is built and
-warmed up when it is first asked for, and dropped when another is.
+Started by `run.py` as `python side.py headrace|tensorflow|jax|torch|numpy [cores]`; it is pinned to
+so many cores. Each line in is a request `{"workload": name, "iterations": n}` and each line out its
+answer `{"seconds": per step}` or `{"error": text}`; the first line out tells the import time and
+the version. With `"values": path` the step runs once, and what it made goes to that file. A
+workload is built and warmed up when it is first asked for, and dropped when another is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,18 @@ MODULES = {
     "tensorflow": "tensorflow.compat.v1",
     "jax": "jax",
     "torch": "torch",
+    "numpy": "numpy",
 }
+#: What libraries take the number of their threads from.
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
+#: How the names of single operations and convolutions begin.
+SWEPT = ("operation ", "convolution ")
 WARM_UP_STEPS = 8
 WARM_UP_SECONDS = 2.0
 
@@ -40,6 +52,12 @@ def environment_of(tree: Path | None) -> dict[str, str]:
         "PYTHONPATH": "" if tree is None else str(tree / "src"),
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
+
+
+def pin(cores: int) -> None:
+    """Have this process, and threads of libraries that are not loaded yet, run on so many cores."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    os.environ.update(dict.fromkeys(THREADS, str(cores)))
 
 
 def take_stdout() -> int:
@@ -72,6 +90,10 @@ def _build(side: str, module: object, name: str):
         from jax_workloads import WORKLOADS as own
 
         return own[name]()
+    if name.startswith(SWEPT) and side in ("torch", "numpy"):
+        from counterparts import build
+
+        return build(side, module, name)
     if side == "torch":
         from torch_workloads import WORKLOADS as own
 
@@ -105,8 +127,17 @@ def _time(step, iterations: int) -> float:
     return (own if timed_itself else time.perf_counter() - start) / iterations
 
 
+def _keep(step, path: str) -> None:
+    import numpy as np
+    from counterparts import arrays
+
+    np.savez(path, *arrays(step.values()))
+
+
 def main() -> None:
-    side = sys.argv[1]
+    side, *cores = sys.argv[1:]
+    if cores:
+        pin(int(cores[0]))
     answers = os.fdopen(take_stdout(), "w", buffering=1)
     start = time.perf_counter()
     module = load(side)
@@ -122,6 +153,10 @@ def main() -> None:
                 name = request["workload"]
                 if not request.get("cold"):
                     _warm_up(step)
+            if "values" in request:
+                _keep(step, request["values"])
+                print(json.dumps({}), file=answers)
+                continue
             answer = {"seconds": _time(step, request["iterations"])}
         except Exception as error:
             traceback.print_exc()

@@ -26,10 +26,12 @@ class Step:
     """One step, and what makes sure that all steps so far are done.
 
     `run` may answer the seconds it took, when only a part of what it does is to be timed.
+    Of steps that sides are compared by, `values` runs one and answers what it made.
     """
 
     run: Callable[[], float | None]
     sync: Callable[[], Any] = lambda: None
+    values: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -390,8 +392,16 @@ def checkpoint(
 
 def _convolution(case: Convolution) -> Workload:
     def build(tf: ModuleType) -> Step:
-        session, run, watched = case.build(tf)
-        return Step(lambda: session.run(run), lambda: session.run(watched))
+        session, run, results = case.build(tf)
+        rank = len(results[0].shape)
+        # A number that is there after the step.
+        watched = tf.reshape(tf.slice(results[0], [0] * rank, [1] * rank), [])
+
+        def values() -> list[np.ndarray]:
+            session.run(run)
+            return case.last(session.run(results), tf.__name__)
+
+        return Step(lambda: session.run(run), lambda: session.run(watched), values)
 
     return Workload(case.name, case.title, 1.5, build)
 
@@ -474,7 +484,7 @@ def _single(operation: operation_cases.Operation) -> Workload:
         def step() -> None:
             run()
 
-        return Step(step)
+        return Step(step, values=run)
 
     return Workload(operation.name, operation.title, 1.5, build)
 
