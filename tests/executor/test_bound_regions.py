@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.errors import (
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+)
 from headrace.executor import bound
 from headrace.executor.bound import BoundProgram, BoundRegion, NodeCall
 from headrace.executor.policy import NEVER
+from headrace.executor.region import Region
+from headrace.harness.cluster import with_cluster
 from headrace.settings import flags
 
 
@@ -256,3 +262,43 @@ def test_small_rows_that_a_mask_chooses_are_never_compiled() -> None:
         turns = [p.turn for r in taking for p in r._programs.values()]
         assert turns
         assert all(turn.interpretations > NEVER // 2 for turn in turns)  # each run counts down
+
+
+def test_parts_of_steps_over_several_tasks_run_by_bound_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, whole = Region.run, []
+
+    def noted(region: Region, *args: Any) -> list[Any]:
+        whole.append(region.label)
+        return run(region, *args)
+
+    with with_cluster(ps=1, worker=1) as cluster:
+        with tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+            queue = tf.FIFOQueue(3, tf.float32, [[2]])
+            read = tf.identity(v.read_value())
+        with tf.device("/job:worker/task:0"):
+            factor = tf.placeholder(tf.float32, [])
+            scaled = read * factor
+        with tf.device("/job:ps/task:0"):
+            put, taken = queue.enqueue(scaled + 1.0), queue.dequeue()
+        with tf.Session(cluster.target("worker")) as session:
+            session.run(v.initializer)
+            session.run(scaled, {factor: 1.0})
+            monkeypatch.setattr(Region, "run", noted)
+            for n in range(3):
+                np.testing.assert_array_equal(session.run(scaled, {factor: n}), [n, 2 * n])
+            assert not whole
+            session.run(put, {factor: 2.0})
+            np.testing.assert_array_equal(session.run(taken), [3.0, 5.0])
+            # An op that waits looks whether its step is given up: it is not bound there.
+            with pytest.raises(DeadlineExceededError):
+                session.run(taken, options=tf.RunOptions(timeout_in_ms=20))
+            # What fails is told with its op, and a traced step shows its ops.
+            with pytest.raises(InvalidArgumentError, match="Placeholder"):
+                session.run(scaled)
+            metadata = tf.RunMetadata()
+            options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            session.run(scaled, {factor: 1.0}, options=options, run_metadata=metadata)
+            assert whole

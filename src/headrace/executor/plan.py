@@ -350,7 +350,8 @@ class LocalPlan:
 
     def _run_unit(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
         if context is None or not context.is_watched:
-            self._run_plain(unit, table, context, store)
+            if not self._run_bound(unit, table, context, store):
+                self._run_plain(unit, table, context, store)
             return
         context.check_deadline()
         if context.events is None:
@@ -386,11 +387,18 @@ class LocalPlan:
                 start = end
         context.record(unit.label, kind, node.device, start, ", ".join(taken), outputs)  # type: ignore[union-attr]
 
+    def _run_bound(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> bool:
+        """Run the call of a unit; false if it has none for this step, or that cannot run now."""
+        call = unit.call
+        if call is None or store is not self.store:
+            return False
+        # An op of the host may wait, and look whether its step is given up; nothing else does.
+        if context is not None and type(call) is HostCall:
+            return False
+        with np.errstate(all="ignore"):
+            return call.run(table)
+
     def _run_plain(self, unit: Unit, table: list[Any], context: Any, store: ResourceStore) -> None:
-        if unit.call is not None and context is None and store is self.store:
-            with np.errstate(all="ignore"):
-                if unit.call.run(table):
-                    return
         inputs = [table[i] for i in unit.inputs]
         region = unit.region
         if region is not None:
