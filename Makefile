@@ -12,6 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.headrace-installed
 PEER_STAMP := $(PEER_VENV)/.peer-installed
+NATIVE_STAMP := $(VENV)/.native-checked
 
 .PHONY: help install demo test test-slow check format bench bench-distributed bench-input bench-models native docs test-pythons goldens peer clean
 
@@ -49,7 +50,7 @@ test: check
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m slow
 
-check: $(STAMP)
+check: $(STAMP) $(NATIVE_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,6 +60,11 @@ check: $(STAMP)
 	$(BIN)/python tools/check_public_names.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/check_size.py
+
+# Compiling takes a minute, so only when the C++ has changed. Skips where there is no compiler.
+$(NATIVE_STAMP): $(wildcard src/headrace/native/*.cc src/headrace/native/*.h) | $(STAMP)
+	$(BIN)/python -m pytest -q -m slow -k sanitizers tests/native/test_native_build.py
+	@touch $@
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -95,12 +95,12 @@ def test_a_failing_compiler_says_why(tmp_path):
 def test_it_is_built_and_its_tests_pass_with_it(tmp_path):
     folder = tmp_path / "native"
     environment = os.environ | {"HEADRACE_NATIVE": str(folder)}
-    tests = Path(__file__).with_name("test_native_convolutions.py")
+    tests = sorted(Path(__file__).parent.glob("test_native_*s.py"))
     program = "from headrace import native; assert native.library().onednn[0] == 3"
     for arguments in (
         ["-m", "headrace.native"],
         ["-c", program],
-        ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
+        ["-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests)],
     ):
         subprocess.run([sys.executable, *arguments], env=environment, check=True, timeout=500)
     assert sorted(file.suffix for file in folder.iterdir()) == [".sha256", ".so"]
@@ -109,10 +109,10 @@ def test_it_is_built_and_its_tests_pass_with_it(tmp_path):
 @needs_tools
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_convolutions_are_right_under_sanitizers(tmp_path):
+def test_the_operations_are_right_under_sanitizers(tmp_path):
     program = tmp_path / "check"
     build.compile_with(
-        [loading.HERE / "convolution.cc", loading.HERE / "check.cc"],
+        [loading.HERE / name for name in (*loading.CALLS, "check.cc")],
         program,
         build.find_onednn(),
         *["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],

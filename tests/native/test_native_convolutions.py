@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import jax
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -62,6 +63,7 @@ def _passes(x, w, attrs, kernels=""):
     of_input = getattr(conv_kernels, f"{kernels or 'convolution'}_backprop_input")
     of_filter = getattr(conv_kernels, f"{kernels or 'convolution'}_backprop_filter")
     dy = _random(*jax.eval_shape(lambda x, w: convolve(x, w, **attrs), x, w).shape)
+    dy = dy.astype(x.dtype)
     return {
         "forward": lambda: jax.jit(lambda x, w: convolve(x, w, **attrs))(x, w),
         "input": lambda: jax.jit(lambda w, dy: of_input(x.shape, w, dy, **attrs))(w, dy),
@@ -110,7 +112,7 @@ def test_depthwise_passes_are_those_of_xla(part, monkeypatch):
 @pytest.mark.parametrize("layer", ["plain", "groups", "three"])
 def test_gradients_go_to_xla_where_only_the_forward_pass_is_fast(layer, part, monkeypatch):
     monkeypatch.setattr(conv_native, "_LEAST", 0)
-    monkeypatch.setattr(conv_native, "_is_fast", lambda numbers: numbers[0] == 0)
+    monkeypatch.setattr(native.Library, "is_fast", lambda self, what, case, threads: case[1] == 0)
     x_shape, w_shape, *rest = LAYERS[layer]
     passes = _passes(_random(*x_shape), _random(*w_shape), _attrs(*rest))
     _check(passes, part, monkeypatch, uses=None)
@@ -133,13 +135,18 @@ def test_small_other_and_empty_ones_go_to_xla(part, monkeypatch):
     monkeypatch.setattr(conv_native, "_LEAST", 0)
     empty = _passes(_random(0, 4, 4, 2), _random(2, 2, 2, 2), attrs)
     _check(empty, part, monkeypatch, uses=False)
-    monkeypatch.undo()
-    monkeypatch.setattr(conv_native, "_LEAST", 0)
-    half = _passes(
-        *(np.asarray(a, jax.numpy.bfloat16) for a in (_random(1, 8, 8, 16), _random(3, 3, 16, 16))),
-        attrs,
-    )["forward"]
-    assert half().dtype == jax.numpy.bfloat16
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_passes_in_bfloat16_are_those_of_xla(part, monkeypatch):
+    x, w = (_random(*s).astype(ml_dtypes.bfloat16) for s in ((2, 9, 11, 16), (3, 3, 16, 32)))
+    call = _passes(x, w, _attrs((1, 1), (1, 1), "SAME", "NHWC"))[part]
+    got = np.asarray(call())
+    monkeypatch.setattr(flags, "native", "")
+    want = np.asarray(call())
+    assert got.dtype == want.dtype == ml_dtypes.bfloat16
+    got, want = got.astype(np.float32), want.astype(np.float32)
+    np.testing.assert_allclose(got, want, rtol=2.0**-6, atol=2.0**-7 * np.abs(want).max())
 
 
 def test_a_shape_is_prepared_once():

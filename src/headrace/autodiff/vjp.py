@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from headrace import native
 from headrace.graph import dtypes
 from headrace.graph.attrs import NameAttrList
 from headrace.graph.tensor import Operation, Tensor
@@ -72,9 +73,10 @@ def _lower(evaluation: Any, node: Any, args: Sequence[Any]) -> Sequence[Any]:
 
     start = [read.get(i, inputs[i]) for i in wrt]
     start = [jnp.asarray(s) if isinstance(s, (np.ndarray, np.generic)) else s for s in start]
-    outputs, pullback = jax.vjp(primal, start)
-    cotangents = [conjugate(_match(g, o)) for g, o in zip(grads, outputs, strict=True)]
-    (result,) = pullback(cotangents)
+    with native.portable():  # JAX cannot differentiate calls of the native library
+        outputs, pullback = jax.vjp(primal, start)
+        cotangents = [conjugate(_match(g, o)) for g, o in zip(grads, outputs, strict=True)]
+        (result,) = pullback(cotangents)
     return [conjugate(r) for r in result]
 
 

@@ -4,6 +4,14 @@
 docs/native.md; ``python -m headrace.native`` builds it.
 """
 
-from headrace.native.loading import CONVOLUTION, Library, library, portable
+from headrace.native.loading import (
+    CONVOLUTION,
+    ELEMENTS,
+    POOL,
+    PRODUCT,
+    Library,
+    library,
+    portable,
+)
 
-__all__ = ["CONVOLUTION", "Library", "library", "portable"]
+__all__ = ["CONVOLUTION", "ELEMENTS", "POOL", "PRODUCT", "Library", "library", "portable"]

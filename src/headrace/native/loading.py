@@ -10,7 +10,7 @@ import logging
 import os
 import platform
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,20 @@ import jaxlib.version
 from headrace.files.private import check_private
 from headrace.settings import flags
 
-#: What XLA knows the convolution by.
-CONVOLUTION = "headrace_convolution"
+#: The operations, by the names that XLA knows them by, in the order of `operations.h`.
+CONVOLUTION, PRODUCT, POOL = "headrace_convolution", "headrace_product", "headrace_pool"
+_OPERATIONS = {
+    CONVOLUTION: "HeadraceConvolution",
+    PRODUCT: "HeadraceProduct",
+    POOL: "HeadracePool",
+}
+#: Types of elements, as `operations.h` numbers them.
+ELEMENTS = {"float32": 0, "bfloat16": 1}
 
-#: The sources, in the order of the compiler's arguments, and what they include.
-SOURCES = ("convolution.cc", "xla_targets.cc")
-HEADERS = ("convolution.h",)
+#: What all that calls oneDNN is made of, what XLA calls, and what they include.
+CALLS = ("operations.cc", "team.cc", "prepared.cc", "convolution.cc", "product.cc", "pool.cc")
+SOURCES = (*CALLS, "xla_targets.cc")
+HEADERS = ("operations.h", "prepared.h", "team.h")
 HERE = Path(__file__).resolve().parent
 
 _SETTING = "HEADRACE_NATIVE"
@@ -53,22 +61,25 @@ class Library:
             raise RuntimeError("the processor has no AVX2")
         self.onednn = divmod(version, 1000)
         capsule: Any = jax.ffi.pycapsule
-        jax.ffi.register_ffi_target(
-            CONVOLUTION, capsule(self._handle.HeadraceConvolution), platform="cpu"
-        )
+        for name, symbol in _OPERATIONS.items():
+            handler = capsule(getattr(self._handle, symbol))
+            jax.ffi.register_ffi_target(name, handler, platform="cpu")
 
-    def has_fast_convolution(self, geometry: Sequence[int], threads: int) -> bool:
-        """Whether oneDNN has more than loops of reference for a convolution.
+    @functools.lru_cache(maxsize=4096)  # noqa: B019  (a library is for the life of the process)
+    def is_fast(self, operation: str, numbers: tuple[int, ...], threads: int) -> bool:
+        """Whether oneDNN has more than loops of reference for a case, on this processor.
 
         Args:
-            geometry: as `convolution.h` describes it.
+            operation: `CONVOLUTION`, `PRODUCT` or `POOL`.
+            numbers: as `operations.h` describes them.
         """
-        numbers = (ctypes.c_int64 * len(geometry))(*geometry)
-        return bool(self._handle.headrace_native_has_fast_convolution(numbers, threads))
+        given = (ctypes.c_int64 * len(numbers))(*numbers)
+        number = ctypes.c_int64(list(_OPERATIONS).index(operation))
+        return bool(self._handle.headrace_native_is_fast(number, given, threads))
 
     def prepared(self) -> int:
-        """How many convolutions are kept compiled."""
-        count = self._handle.headrace_native_count_of_primitives
+        """How many cases are kept compiled."""
+        count = self._handle.headrace_native_count_of_prepared
         count.restype = ctypes.c_int64
         return int(count())
 
@@ -80,7 +91,10 @@ def library() -> Library | None:
 
 @contextlib.contextmanager
 def portable() -> Iterator[None]:
-    """What this thread traces within it has no part of the library: other machines run it."""
+    """What this thread traces within it has no part of the library.
+
+    Other machines are to run it, or JAX is to differentiate it.
+    """
     _inside.portable = getattr(_inside, "portable", 0) + 1
     try:
         yield
@@ -110,7 +124,7 @@ def _loaded(setting: str) -> Library | None:
     folder = Path(setting).expanduser()
     built = built_file(folder)
     if not built.exists():
-        _log.info("Convolutions run on XLA alone: there is no %s (docs/native.md)", built)
+        _log.info("All runs on XLA alone: there is no %s (docs/native.md)", built)
         return None
     try:
         check_private(folder, _SETTING)
@@ -120,7 +134,7 @@ def _loaded(setting: str) -> Library | None:
         with _threads_that_sleep():
             return Library(built)
     except (OSError, RuntimeError) as error:
-        _log.info("Convolutions run on XLA alone: %s", error)
+        _log.info("All runs on XLA alone: %s", error)
         return None
 
 

@@ -2,38 +2,58 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "convolution.h"
 #include "oneapi/dnnl/dnnl.hpp"
+#include "operations.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
 
 namespace {
 
-ffi::Error ConvolveBuffers(ffi::ThreadPool pool, ffi::Buffer<ffi::F32> first,
-                           ffi::Buffer<ffi::F32> second, ffi::ResultBuffer<ffi::F32> result,
-                           ffi::Span<const int64_t> geometry) {
-  if (geometry.size() != headrace::kLengthOfGeometry) {
-    return ffi::Error::InvalidArgument("geometry of another length");
+template <const headrace::Operation& operation>
+ffi::Error RunOnBuffers(ffi::ThreadPool pool, ffi::RemainingArgs operands,
+                        ffi::Result<ffi::AnyBuffer> result, ffi::Span<const int64_t> numbers,
+                        int64_t threads) {
+  if (numbers.size() != operation.length) {
+    return ffi::Error::InvalidArgument("as many numbers are not known");
   }
+  std::vector<headrace::Buffer> given;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    auto operand = operands.get<ffi::AnyBuffer>(i);
+    if (operand.has_error()) return operand.error();
+    given.push_back({operand->untyped_data(), operand->size_bytes()});
+  }
+  const int count = threads > 0 ? static_cast<int>(threads) : static_cast<int>(pool.num_threads());
   std::string error;
-  if (!headrace::Convolve(geometry.begin(), static_cast<int>(pool.num_threads()),
-                          first.typed_data(), second.typed_data(), result->typed_data(), &error)) {
+  if (!headrace::Run(operation, numbers.begin(), count, given,
+                     {result->untyped_data(), result->size_bytes()}, &error)) {
     return ffi::Error::Internal(error);
   }
   return ffi::Error::Success();
 }
 
+const headrace::Operation* OperationAt(int64_t number) {
+  static const headrace::Operation* const all[] = {&headrace::kConvolution, &headrace::kProduct,
+                                                   &headrace::kPool};
+  return all[number];
+}
+
 }  // namespace
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(HeadraceConvolution, ConvolveBuffers,
-                              ffi::Ffi::Bind()
-                                  .Ctx<ffi::ThreadPool>()
-                                  .Arg<ffi::Buffer<ffi::F32>>()
-                                  .Arg<ffi::Buffer<ffi::F32>>()
-                                  .Ret<ffi::Buffer<ffi::F32>>()
-                                  .Attr<ffi::Span<const int64_t>>("geometry"));
+#define HEADRACE_TARGET(Name, operation)                                         \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(Name, RunOnBuffers<operation>,                   \
+                                ffi::Ffi::Bind()                                 \
+                                    .Ctx<ffi::ThreadPool>()                      \
+                                    .RemainingArgs()                             \
+                                    .Ret<ffi::AnyBuffer>()                       \
+                                    .Attr<ffi::Span<const int64_t>>("numbers")   \
+                                    .Attr<int64_t>("threads"))
+
+HEADRACE_TARGET(HeadraceConvolution, headrace::kConvolution);
+HEADRACE_TARGET(HeadraceProduct, headrace::kProduct);
+HEADRACE_TARGET(HeadracePool, headrace::kPool);
 
 extern "C" {
 
@@ -50,11 +70,12 @@ int headrace_native_version() {
   return enough ? dnnl::version()->major * 1000 + dnnl::version()->minor : 0;
 }
 
-int headrace_native_has_fast_convolution(const int64_t* geometry, int threads) {
-  return headrace::HasFastConvolution(geometry, threads) ? 1 : 0;
+// Operations are numbered as `loading.py` lists them.
+int headrace_native_is_fast(int64_t operation, const int64_t* numbers, int threads) {
+  return headrace::IsFast(*OperationAt(operation), numbers, threads) ? 1 : 0;
 }
 
-int64_t headrace_native_count_of_primitives() {
-  return static_cast<int64_t>(headrace::CountOfPrimitives());
+int64_t headrace_native_count_of_prepared() {
+  return static_cast<int64_t>(headrace::CountOfPrepared());
 }
 }

@@ -22,6 +22,8 @@ from typing import Any
 import jax
 from jax import lax
 
+from headrace.ops.math import product_native
+
 #: So many matrices, and multiplications, at least.
 _LEAST_STACK, _LEAST_WORK = 512, 1 << 17
 #: So many terms at most: as they lie in memory, and where the second matrix lies across.
@@ -57,6 +59,9 @@ def dot_general(
         a_axis, b_axis = contracted[0][0], contracted[1][0]
         if _is_quick(a, b, a_axis, b_axis):
             return _by_terms(a, b, a_axis, b_axis)
+        by_library = product_native.product(a, b, a_axis, b_axis)
+        if by_library is not None:
+            return by_library
         if _is_better_turned(a, b, a_axis, b_axis):
             turned = lax.dot_general(b, a, ((contracted[1], contracted[0]), stacks), precision)
             turned = lax.optimization_barrier(turned)  # type: ignore[no-untyped-call]
@@ -76,13 +81,15 @@ def _is_plain(a: Any, b: Any, contracted: Any, stacks: Any) -> bool:
         return False
     if (tuple(stacks[0]), tuple(stacks[1])) != (leading, leading):
         return False
-    if a.dtype != b.dtype or a.dtype.name not in ("float32", "float64"):
+    if a.dtype != b.dtype or a.dtype.name not in ("float32", "float64", "bfloat16"):
         return False
     return jax.default_backend() == "cpu"
 
 
 def _is_quick(a: Any, b: Any, a_axis: int, b_axis: int) -> bool:
-    """Whether to add up terms."""
+    """Whether to add up terms; not in bfloat16, whose sums are made in float32."""
+    if a.dtype.name == "bfloat16":
+        return False
     rank = len(a.shape)
     stack, terms = math.prod(a.shape[:-2]), a.shape[a_axis]
     elements = math.prod(a.shape[-2:]) * math.prod(b.shape[-2:]) // max(terms, 1) ** 2

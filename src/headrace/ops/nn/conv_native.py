@@ -5,19 +5,17 @@ Each function answers None where it is not for them: then XLA's forms are used.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from headrace import native
-from headrace.ops.core.parallel import available_cores
+from headrace.ops.core.native_call import native_call
 from headrace.ops.nn.conv_geometry import Geometry, out_shape
 
-#: Passes, as `convolution.h` numbers them.
+#: Passes, as `operations.h` numbers them.
 _FORWARD, _INPUT, _FILTER = range(3)
 #: Room for so many spatial dimensions in what is handed over.
 _MOST_SPATIAL = 3
@@ -56,25 +54,17 @@ def _called(
 ) -> jax.Array | None:
     if not geo.cpu or native.library() is None or _is_slow(part, w_shape, geo):
         return None
-    sizes = [*x_shape, *w_shape, *first.shape]
-    if {first.dtype.name, second.dtype.name} != {"float32"} or not all(
-        isinstance(n, int) for n in sizes
-    ):
+    if not all(isinstance(n, int) for n in [*x_shape, *w_shape, *first.shape]):
         return None
-    numbers = _numbers(part, x_shape, w_shape, geo)
     y_shape = out_shape(x_shape, w_shape, geo)
-    if math.prod(y_shape) * math.prod(w_shape[:-1]) < _LEAST or not _is_fast(numbers):
+    if math.prod(y_shape) * math.prod(w_shape[:-1]) < _LEAST:
         return None
     last = (0, *range(2, geo.rank + 2), 1)
     result = {_FORWARD: y_shape, _INPUT: tuple(x_shape), _FILTER: tuple(w_shape)}[part]
     if part != _FILTER and not geo.channels_last:
         result = tuple(result[axis] for axis in last)
-    call = jax.ffi.ffi_call(
-        native.CONVOLUTION,
-        jax.ShapeDtypeStruct(result, np.dtype(np.float32)),  # type: ignore[no-untyped-call]
-        vmap_method="sequential",
-    )
-    return jnp.asarray(call(first, second, geometry=np.array(numbers, np.int64)))
+    numbers = _numbers(part, x_shape, w_shape, geo)
+    return native_call(native.CONVOLUTION, numbers, (first, second), result)
 
 
 def _is_slow(part: int, w_shape: Sequence[int], geo: Geometry) -> bool:
@@ -87,7 +77,7 @@ def _is_slow(part: int, w_shape: Sequence[int], geo: Geometry) -> bool:
 def _numbers(
     part: int, x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry
 ) -> tuple[int, ...]:
-    """The geometry as `convolution.h` describes it."""
+    """The geometry as `operations.h` describes it, after the type of the elements."""
     spatial = slice(1, -1) if geo.channels_last else slice(2, None)
     channels = x_shape[-1] if geo.channels_last else x_shape[1]
     before, after = zip(*geo.pads, strict=True)
@@ -100,17 +90,10 @@ def _numbers(
         before,
         after,
     )
-    numbers = [part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1]]
+    numbers = [part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1], 0, 0]
     for values in by_dimension:
         numbers += [*values, *[0] * (_MOST_SPATIAL - geo.rank)]
     return tuple(int(n) for n in numbers)
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_fast(numbers: tuple[int, ...]) -> bool:
-    """Whether the library has more for this convolution than its loops of reference."""
-    library = native.library()
-    return library is not None and library.has_fast_convolution(numbers, available_cores())
 
 
 def _last(x: jax.Array, geo: Geometry) -> jax.Array:

@@ -25,6 +25,7 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.array_util import widened
+from headrace.ops.nn import pool_native
 from headrace.ops.nn.conv_geometry import spatial_pads
 
 # Above this many window elements the unrolled forms cost more to compile than they win.
@@ -190,6 +191,8 @@ def _maximum(x: jax.Array, windows: Windows, platform: str) -> jax.Array:
     whole = _whole_axes(windows)
     if whole:
         return jnp.max(_larger(x, floor), axis=whole, keepdims=True)
+    if platform == "cpu" and (y := pool_native.maximum(x, windows)) is not None:
+        return y
     if not _unrolls(windows, platform):
         x = _larger(x, floor)
         return jnp.asarray(
@@ -264,6 +267,10 @@ def max_pool_grad(
     windows = windows_of(orig_input.shape, ksize, strides, padding, explicit_paddings)
     check_shape("grad", grad, windows.out)
     check_shape("orig_output", orig_output, windows.out)
+    if platform == "cpu":
+        dx = pool_native.maximum_gradient(orig_input, grad, windows)
+        if dx is not None:
+            return dx
     if not _unrolls(windows, platform):
         _, pullback = jax.vjp(
             lambda x: lax.reduce_window(
@@ -470,6 +477,10 @@ def avg_pool(
 ) -> jax.Array:
     """Mean over each window of `x`, padding not counted; any rank, the dtype of `x`."""
     windows = windows_of(x.shape, ksize, strides, padding)
+    if platform == "cpu" and not _whole_axes(windows):
+        y = pool_native.mean(x, windows)
+        if y is not None:
+            return y
     return (_window_sum(widened(x), windows, platform) / _counts(windows)).astype(x.dtype)
 
 
@@ -488,6 +499,10 @@ def avg_pool_grad(
     """
     windows = windows_of(tuple(int(n) for n in orig_input_shape), ksize, strides, padding)
     check_shape("grad", grad, windows.out)
+    if platform == "cpu" and not _whole_axes(windows):
+        dx = pool_native.mean_gradient(grad, windows)
+        if dx is not None:
+            return dx
     share = widened(grad) / _counts(windows)
     if 0 in windows.out:
         return jnp.zeros(windows.sizes, grad.dtype)
