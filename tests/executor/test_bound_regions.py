@@ -302,3 +302,81 @@ def test_parts_of_steps_over_several_tasks_run_by_bound_calls(
             options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
             session.run(scaled, {factor: 1.0}, options=options, run_metadata=metadata)
             assert whole
+
+
+class _Log:
+    """What a store tells of its changes."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, Any]] = []
+
+    def note(self, key: Any, rows: Any) -> None:
+        self.noted.append((key.name, rows and [np.asarray(r).tolist() for r in rows]))
+
+
+def test_small_updates_that_give_nothing_are_bound_and_happen_all_or_not_at_all() -> None:
+    count = tf.Variable(0, trainable=False, name="count", use_resource=True)
+    table = tf.Variable(np.zeros([4, 2], np.float32), name="table", use_resource=True)
+    last = tf.Variable(np.zeros([2], np.float32), name="last", use_resource=True)
+    row, ids = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.int32, [1])
+    tf.scatter_add(table, ids, [row], name="added")
+    updates = [
+        count.assign_add(1, read_value=False),
+        tf.get_default_graph().get_operation_by_name("added"),
+        last.assign(row, read_value=False),
+    ]
+    step = tf.group(*updates)
+    fed = np.array([1, 2], np.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(step, {row: fed, ids: [2]})
+        plan = session._prepare(step, {row: fed, ids: [2]}, None)[0].plan
+        assert [type(unit.call) for unit in plan.units] == [BoundRegion]
+        with pytest.raises(InvalidArgumentError, match="added"):
+            session.run(step, {row: [7, 7], ids: [4]})
+        log = _Log()
+        store = session._engine.store
+        store.listen(log)
+        session.run(step, {row: fed, ids: [0]})
+        fed[:] = 9  # what is fed stays the caller's
+        assert session.run(count) == 4
+        assert session.run(table).tolist() == [[1, 2], [0, 0], [3, 6], [0, 0]]
+        assert session.run(last).tolist() == [1, 2]
+        assert sorted(log.noted) == [("count", None), ("last", None), ("table", [[0]])]
+
+
+def test_small_updates_of_many_threads_are_all_there() -> None:
+    count = tf.Variable(0, trainable=False, use_resource=True)
+    more = count.assign_add(1, read_value=False)
+    with tf.Session() as session:
+        session.run(count.initializer)
+        assert [type(call) for call in _calls(session, more)] == [BoundRegion]
+        run = session.make_callable(more)
+        threads = [threading.Thread(target=lambda: [run() for _ in range(100)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert session.run(count) == 401
+
+
+def test_an_update_whose_variable_is_read_beside_it_is_left_to_the_region() -> None:
+    """Whether it is read before or after is the region's to know; so is who replaces it now."""
+    count = tf.Variable(1.0, trainable=False, use_resource=True)
+    before = count.read_value()
+    with tf.control_dependencies([before]):
+        more = count.assign_add(1.0, read_value=False)
+    alone = count.assign_sub(1.0, read_value=False)
+    with tf.Session() as session:
+        session.run(count.initializer)
+        assert BoundRegion not in map(type, _calls(session, [before, more]))
+        assert session.run([before, more]) == [2.0, None]
+        (call,) = _calls(session, alone)
+        assert isinstance(call, BoundRegion)
+        store = session._engine.store
+        store.claims.replaced.add("elsewhere")
+        assert call.run([None] * 4) is False
+        store.claims.replaced.clear()
+        assert call.run([None] * 4) is True
+        assert session.run(count) == 1.0

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.executor.borrowed import is_given_away
 from headrace.executor.evaluate import Prepared, as_outputs, check_shapes, prepared
 from headrace.executor.interrupts import is_ready
 from headrace.executor.policy import NEVER
@@ -31,14 +32,25 @@ _Call = tuple[Callable[..., Any], tuple[int, ...], int | range]
 
 
 class BoundRegion:
-    """A region that is always interpreted, takes a moment and changes nothing; or only reads.
+    """A region that is always interpreted and takes a moment; or only reads.
+
+    It may change variables that nothing else in it looks at: all of them, or none if an op fails.
 
     Args:
         region: one of those that `bound_call` binds so.
         inputs, outputs: slots of the table of the step's values.
     """
 
-    __slots__ = ("_calls", "_inputs", "_outputs", "_reads", "_store", "_values")
+    __slots__ = (
+        "_calls",
+        "_changed_rows",
+        "_inputs",
+        "_outputs",
+        "_reads",
+        "_store",
+        "_values",
+        "_writes",
+    )
 
     def __init__(
         self,
@@ -48,6 +60,7 @@ class BoundRegion:
         outputs: Sequence[int],
     ) -> None:
         self._store = store
+        self._changed_rows = region.changed_rows
         places: dict[Edge, int] = {}
         for edge in region.dynamic:
             places.setdefault(edge, len(places))
@@ -58,12 +71,20 @@ class BoundRegion:
                 known[places.setdefault(edge, len(places))] = value
         #: The places where the values of variables stand for their handles.
         self._reads: dict[int, ResourceHandle] = {}
+        #: The places that have the new values of variables in the end.
+        self._writes: dict[int, ResourceHandle] = {}
         self._calls: list[_Call] = []
         for node in region.nodes:
             for position in node.op_def.effects.reads:
                 edge = node.inputs[position]
                 self._reads[places.setdefault(edge, len(places))] = region.handles[edge]
-            if node.op_def.name == "ReadVariableOp":
+            if node.op_def.effects.writes:
+                edge = node.inputs[node.op_def.effects.writes[0]]
+                place = places.setdefault(edge, len(places))
+                self._writes[place] = region.handles[edge]
+                taken = tuple([places[edge] for edge in node.inputs])
+                self._calls.append((partial(_updated, prepared(node)), taken, place))
+            elif node.op_def.name == "ReadVariableOp":
                 places[node, 0] = places[node.inputs[0]]
             elif not node.op_def.makes_handle:
                 first = len(places)
@@ -88,7 +109,7 @@ class BoundRegion:
         store = self._store
         # The lock keeps others from changing in place what is read.
         with store.lock:
-            if store.claims.writers:
+            if store.claims.writers or (self._writes and store.claims.replaced):
                 return False
             for place, handle in self._reads.items():
                 if not _put(values, place, store.get(handle)):
@@ -103,6 +124,10 @@ class BoundRegion:
                             values[place] = value
             except Exception:  # the region meets it again, and tells
                 return False
+            if self._writes:
+                rows = self._changed_rows.of([values[place] for _, place in self._inputs])
+                for place, handle in self._writes.items():
+                    store.put(handle, values[place], rows.get(handle))
         for slot, place in self._outputs:
             table[slot] = values[place]
         return True
@@ -287,10 +312,23 @@ def _is_bindable(node: Node, region: Region) -> bool:
         return d.provide is None
     for position, edge in enumerate(node.inputs):
         if edge[0].dtypes[edge[1]] is resource and not (
-            position in effects.reads and isinstance(region.handles.get(edge), ResourceHandle)
+            position in (*effects.reads, *effects.writes)
+            and isinstance(region.handles.get(edge), ResourceHandle)
         ):
             return False
-    return not (effects.writes or effects.random) and prepared(node).interpret is not None
+    if effects.random or (effects.writes and not _updates_only(node, region)):
+        return False
+    return prepared(node).interpret is not None
+
+
+def _updates_only(node: Node, region: Region) -> bool:
+    """Whether the node changes one variable, gives nothing, and no other node has to do with it."""
+    writes = node.op_def.effects.writes
+    if len(writes) != 1 or node.dtypes:
+        return False
+    handle = region.handles[node.inputs[writes[0]]]
+    used = [region.handles.get(edge) for other in region.nodes for edge in other.inputs]
+    return sum(isinstance(one, ResourceHandle) and one == handle for one in used) == 1
 
 
 def _bound(node: Node) -> Callable[..., Any]:
@@ -300,6 +338,14 @@ def _bound(node: Node) -> Callable[..., Any]:
     if p.groups is None and p.outputs == 1 and p.seen_shapes is None:
         return partial(_single, p.interpret)
     return partial(_general, p.interpret, node, p)
+
+
+def _updated(p: Prepared, *args: Any) -> np.ndarray[Any, Any]:
+    """The new value of the variable that an op changes, in memory that only this has."""
+    assert p.interpret is not None
+    result = p.interpret(*(args if p.groups is None else grouped(args, p.groups)))
+    value = result[0] if isinstance(result, (tuple, list)) else result
+    return value if is_given_away(value) else np.array(value)
 
 
 def _single(interpret: Callable[..., Any], *args: Any) -> Any:
