@@ -272,6 +272,16 @@ def test_a_tls_half_without_the_other_is_dropped(server, tmp_path, monkeypatch):
     assert pipes.empty()
 
 
+def test_programs_that_are_started_do_not_keep_a_link_open(server):
+    listener, pipes = server()
+    pipe, _ = dial(listener.endpoint, OPEN, WORKER, PS, allow_inproc=False)
+    for one in (pipe, pipes.get(timeout=WAIT)[0]):
+        sockets = one._channel._both
+        assert len(sockets) == 2
+        assert not any(sock.get_inheritable() for sock in sockets)
+        one.close()
+
+
 @pytest.mark.parametrize("said", [None, b"", b"2", b"x"])
 def test_a_unix_connection_whose_other_way_does_not_come_is_dropped(server, said, caplog):
     listener, pipes = server(OPEN, ListenConfig(greeting_seconds=0.1 if said is None else WAIT))

@@ -148,6 +148,8 @@ def take_second(sock: socket.socket) -> socket.socket:
     except OSError:
         os.close(found[0])
         raise
+    # As Python makes its own sockets: a program that is started later must not keep it open.
+    second.set_inheritable(False)
     tune(second)
     return second
 
