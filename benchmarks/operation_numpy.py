@@ -116,18 +116,23 @@ def _batch_norm(np: ModuleType, x: Any) -> Any:
     return (x - mean) / np.sqrt(x.var((0, 1, 2)) + np.float32(1e-3)) + 1
 
 
-def _blocks(np: ModuleType, x: Any) -> Any:
+def _to_depth(np: ModuleType, x: Any) -> Any:
     n, h, w, c = x.shape
-    return x.reshape(n, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5).reshape(
-        n, h // 2, w // 2, 4 * c
-    )  # fmt: skip
+    blocks = x.reshape(n, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5)
+    return blocks.reshape(n, h // 2, w // 2, 4 * c)
 
 
-def _from_blocks(np: ModuleType, x: Any) -> Any:
+def _from_depth(np: ModuleType, x: Any) -> Any:
     n, h, w, c = x.shape
-    return x.reshape(n, h, w, 2, 2, c // 4).transpose(0, 1, 3, 2, 4, 5).reshape(
-        n, 2 * h, 2 * w, c // 4
-    )  # fmt: skip
+    blocks = x.reshape(n, h, w, 2, 2, c // 4).transpose(0, 1, 3, 2, 4, 5)
+    return blocks.reshape(n, 2 * h, 2 * w, c // 4)
+
+
+def _patches(np: ModuleType, x: Any) -> Any:
+    padded = np.pad(x, [(0, 0), (0, 1), (0, 1), (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::2, ::2]
+    ordered = windows.transpose(0, 1, 2, 4, 5, 3)
+    return ordered.reshape(*ordered.shape[:3], -1)
 
 
 #: Functions of the same name.
@@ -205,8 +210,9 @@ LAYOUTS: dict[str, Body] = {
     "transpose [0, 2, 1]": lambda np, x: x.transpose(0, 2, 1).copy(),
     "transpose [2, 1, 0]": lambda np, x: x.transpose(2, 1, 0).copy(),
     "transpose [1, 0, 2]": lambda np, x: x.transpose(1, 0, 2).copy(),
-    "space_to_depth": _blocks,
-    "depth_to_space": _from_blocks,
+    "space_to_depth": _to_depth,
+    "depth_to_space": _from_depth,
+    "extract_image_patches": _patches,
     "flip_left_right": lambda np, x: x[:, :, ::-1].copy(),
 }
 LOOKUPS: dict[str, Body] = {
@@ -229,7 +235,7 @@ LOOKUPS: dict[str, Body] = {
     "unsorted_segment_max": _unsorted("maximum", float(numpy.finfo("f").min)),
     "sparse_segment_sum": lambda np, x, i: np.add.reduceat(x[i], np.arange(0, len(i), 4), axis=0),
     "sort": of_name("sort"),
-    "argsort": of_name("argsort"),
+    "argsort": lambda np, x: np.argsort(x, kind="stable"),
     "top_k of 10": _top(10),
     "top_k of 1,000": _top(1000),
     "in_top_k": lambda np, x, i: (x > _chosen(np, x, i)).sum(1) < 5,

@@ -62,13 +62,36 @@ def _images_first(function: Any) -> Body:
     return lambda torch, x, *more: function(torch, x.movedim(-1, 1), *more).movedim(1, -1)
 
 
-def _padded(torch: ModuleType, x: Any, value: float) -> Any:
-    """With what a window of 3 and steps of 2 have around them in TensorFlow: one, at the end."""
-    return torch.nn.functional.pad(x, (0, 1, 0, 1), value=value)
+def _pool(name: str) -> Body:
+    """Windows of 3 at steps of 2 that may end outside, where TensorFlow has its margin."""
+
+    def body(torch: ModuleType, x: Any) -> Any:
+        return getattr(torch.nn.functional, name)(x, 3, 2, ceil_mode=True)
+
+    return _images_first(body)
 
 
-def _max_pool(torch: ModuleType, x: Any) -> Any:
-    return torch.nn.functional.max_pool2d(_padded(torch, x, float("-inf")), 3, 2)
+def _response(torch: ModuleType, x: Any) -> Any:
+    # 11 neighbours; PyTorch divides alpha by their number.
+    return torch.nn.functional.local_response_norm(x, 11, alpha=11.0, beta=0.5)
+
+
+def _patches(torch: ModuleType, x: Any) -> Any:
+    padded = torch.nn.functional.pad(x, (0, 0, 0, 1, 0, 1))
+    windows = padded.unfold(1, 3, 2).unfold(2, 3, 2)
+    return windows.permute(0, 1, 2, 4, 5, 3).flatten(3)
+
+
+def _to_depth(torch: ModuleType, x: Any) -> Any:
+    n, h, w, c = x.shape
+    blocks = x.reshape(n, h // 2, 2, w // 2, 2, c).permute(0, 1, 3, 2, 4, 5)
+    return blocks.reshape(n, h // 2, w // 2, 4 * c)
+
+
+def _from_depth(torch: ModuleType, x: Any) -> Any:
+    n, h, w, c = x.shape
+    blocks = x.reshape(n, h, w, 2, 2, c // 4).permute(0, 1, 3, 2, 4, 5)
+    return blocks.reshape(n, 2 * h, 2 * w, c // 4)
 
 
 def _nearest(torch: ModuleType, x: Any) -> Any:
@@ -200,7 +223,7 @@ LOOKUPS: dict[str, Body] = {
     "unsorted_segment_max": _spread("amax", 50, LOWEST),
     "sparse_segment_sum": _sums_of_four,
     "sort": lambda torch, x: x.sort()[0],
-    "argsort": lambda torch, x: x.argsort(),
+    "argsort": lambda torch, x: x.argsort(stable=True),
     "top_k of 10": lambda torch, x: x.topk(10)[0],
     "top_k of 1,000": lambda torch, x: x.topk(1000)[0],
     "in_top_k": lambda torch, x, i: (x.topk(5)[1] == i[:, None]).any(1),
@@ -230,7 +253,12 @@ PRODUCTS: dict[str, Body] = {
     "fft": lambda torch, x: torch.fft.fft(x.to(torch.complex64)).abs(),
 }
 IMAGES: dict[str, Body] = {
-    "nn.max_pool": _images_first(_max_pool),
+    "nn.max_pool": _pool("max_pool2d"),
+    "nn.avg_pool": _pool("avg_pool2d"),
+    "nn.lrn": _images_first(_response),
+    "extract_image_patches": _patches,
+    "space_to_depth": _to_depth,
+    "depth_to_space": _from_depth,
     "resize nearest": _images_first(_nearest),
     "batch norm": _images_first(_batch_norm),
     "layer norm": lambda torch, x: torch.nn.functional.layer_norm(x, x.shape[1:]),

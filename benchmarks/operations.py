@@ -70,6 +70,7 @@ def measure(bench: Bench, names: list[str]) -> tuple[list[Row], dict[str, str]]:
     sides: dict[str, Side] = {name: bench.start(name) for name in bench.pythons}
     versions = {name: side.version for name, side in sides.items()}
     rows = []
+    print(_heading(list(sides)), flush=True)
     try:
         for workload in names:
             chosen = tuple(side for side in sides if has(side, workload))
@@ -101,6 +102,12 @@ def _line(row: Row, sides: list[str]) -> str:
     ratios = [f"{found[pair]:6.2f}" if pair in found else f"{'-':>6}" for pair in _pairs(sides)]
     words = [f"{row.cores:3} cores", *times, "ms", *ratios, str(row.errors or "")]
     return " ".join([f"{row.title:75}", *words]).rstrip()
+
+
+def _heading(sides: list[str]) -> str:
+    """Over the lines: the sides whose times follow, and the pairs whose ratios do."""
+    pairs = [" / ".join(TITLES[side] for side in pair) for pair in _pairs(sides)]
+    return f"{', '.join(TITLES[side] for side in sides)}; {', '.join(pairs)}"
 
 
 def _pairs(sides: list[str]) -> list[tuple[str, str]]:
@@ -187,7 +194,7 @@ def sweep(options: argparse.Namespace, titles: dict[str, str], target: float) ->
 
 def _summary(rows: list[Row], sides: list[str], worst: int, target: float) -> None:
     timed = sorted((row for row in rows if row.ratio), key=lambda row: -(row.ratio or 0.0))
-    print(f"\nThe worst {min(worst, len(timed))}:")
+    print(f"\nThe worst {min(worst, len(timed))} ({_heading(sides)}):")
     for row in timed[:worst]:
         print(_line(row, sides))
     for cores in dict.fromkeys(row.cores for row in rows):
