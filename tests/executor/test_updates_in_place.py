@@ -88,6 +88,7 @@ def copied(monkeypatch) -> list[list[str]]:
         return made
 
     monkeypatch.setattr(Program, "_compiled", noted)
+    monkeypatch.setattr(flags, "native", "")  # it takes a matrix as it lies: a turned one is a copy
     return found
 
 

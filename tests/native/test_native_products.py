@@ -75,7 +75,8 @@ def test_products_are_those_of_xla(sizes, across, dtype, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("sizes", [(0, 64, 64), (64, 0, 64), (64, 64, 1), (8, 8, 8)])
+@pytest.mark.parametrize("sizes", [(0, 64, 64), (64, 0, 64), (64, 64, 1), (8, 8, 8), (4, 1100, 1100)]
+)
 def test_empty_ones_vectors_and_small_ones_go_to_xla(sizes, monkeypatch):
     monkeypatch.setattr(flags, "interpret", "never")
     called = _counted(monkeypatch)

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "prepared.h"
 
 namespace headrace {
@@ -13,7 +11,6 @@ struct Geometry {
   memory::data_type type;
   Pass pass;
   int64_t rank, batch, groups, inputs, outputs;
-  bool bias, relu;
   Dims in, taps, out, strides, dilations, before, after;
 
   explicit Geometry(const int64_t* n)
@@ -23,12 +20,10 @@ struct Geometry {
         batch(n[3]),
         groups(n[4]),
         inputs(n[5]),
-        outputs(n[6]),
-        bias(n[7] != 0),
-        relu(n[8] != 0) {
+        outputs(n[6]) {
     Dims* const each[] = {&in, &taps, &out, &strides, &dilations, &before, &after};
     for (int i = 0; i < 7; ++i) {
-      const int64_t* at = n + 9 + i * kMostSpatial;
+      const int64_t* at = n + 7 + i * kMostSpatial;
       each[i]->assign(at, at + rank);
     }
     for (int64_t& d : dilations) --d;  // the library counts what lies between two taps
@@ -59,25 +54,7 @@ struct Geometry {
 
   // As the library likes it best.
   memory::desc AnyFilter() const { return {FilterDims(), type, memory::format_tag::any}; }
-
-  memory::desc Bias() const {
-    return bias ? memory::desc({outputs}, type, memory::format_tag::a) : memory::desc();
-  }
 };
-
-Prepared Forward(const Geometry& g, const memory::desc& x, const memory::desc& y,
-                 const dnnl::convolution_forward::primitive_desc& found) {
-  std::vector<memory::desc> operands{x, g.Filter()};
-  if (g.bias) operands.push_back(g.Bias());
-  Prepared made(operands, y);
-  std::vector<std::pair<int, size_t>> arguments{
-      {DNNL_ARG_SRC, 0},
-      {DNNL_ARG_WEIGHTS, made.Wanted(1, found.weights_desc())},
-      {DNNL_ARG_DST, made.result()}};
-  if (g.bias) arguments.emplace_back(DNNL_ARG_BIAS, 2);
-  made.Add<decltype(found), dnnl::convolution_forward>(found, arguments);
-  return made;
-}
 
 }  // namespace
 
@@ -87,16 +64,16 @@ Prepared PrepareConvolution(const int64_t* numbers) {
   const auto y = ChannelsLast(g.batch, g.outputs, g.out, g.type);
   const auto any = g.AnyFilter();
   const auto algorithm = dnnl::algorithm::convolution_direct;
-  auto attributes = Attributes();
-  if (g.relu) {
-    dnnl::post_ops after;
-    after.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
-    attributes.set_post_ops(after);
-  }
   const dnnl::convolution_forward::primitive_desc forward(
-      Cpu(), dnnl::prop_kind::forward_training, algorithm, x, any, g.Bias(), y, g.strides,
-      g.dilations, g.before, g.after, attributes);
-  if (g.pass == Pass::kForward) return Forward(g, x, y, forward);
+      Cpu(), dnnl::prop_kind::forward_training, algorithm, x, any, y, g.strides, g.dilations,
+      g.before, g.after, Attributes());
+  if (g.pass == Pass::kForward) {
+    Prepared made({x, g.Filter()}, y);
+    const size_t filter = made.Wanted(1, forward.weights_desc());
+    made.Add<decltype(forward), dnnl::convolution_forward>(
+        forward, {{DNNL_ARG_SRC, 0}, {DNNL_ARG_WEIGHTS, filter}, {DNNL_ARG_DST, made.result()}});
+    return made;
+  }
   if (g.pass == Pass::kInput) {
     const dnnl::convolution_backward_data::primitive_desc found(
         Cpu(), algorithm, x, any, y, g.strides, g.dilations, g.before, g.after, forward,

@@ -20,15 +20,14 @@ struct Operation {
   size_t length;  // of the numbers
 };
 
-// Numbers: element, pass, spatial dimensions, batch, groups, channels in and out (of all groups),
-// bias (0 or 1), activation (0: none, 1: ReLU); then by spatial dimension: input, filter and output
-// sizes, strides, dilations, padding before and after.
+// Numbers: element, pass, spatial dimensions, batch, groups, channels in and out (of all groups);
+// then by spatial dimension: input, filter and output sizes, strides, dilations, padding before and
+// after.
 //
-// Operands are, for the forward pass (0), input, filter and, where there is one, the bias; for the
-// input gradient (1), the filter and the gradient of the output; for the filter gradient (2), the
-// input and the gradient of the output. Data has its channels last, filters their spatial
-// dimensions first.
-inline constexpr Operation kConvolution{0, "convolution", 9 + 7 * kMostSpatial};
+// Operands are, for the forward pass (0), input and filter; for the input gradient (1), the filter
+// and the gradient of the output; for the filter gradient (2), the input and the gradient of the
+// output. Data has its channels last, filters their spatial dimensions first.
+inline constexpr Operation kConvolution{0, "convolution", 7 + 7 * kMostSpatial};
 
 // Numbers: element, matrices in a stack, rows, terms and columns of a product, and whether the
 // first and the second matrix lie across (0 or 1). Operands are [stack, rows, terms] (across:

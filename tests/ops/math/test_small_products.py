@@ -11,6 +11,12 @@ import pytest
 
 import headrace as tf
 from headrace.ops.math import small_products
+from headrace.settings import flags
+
+
+@pytest.fixture(autouse=True)
+def _by_xla_alone(monkeypatch):
+    monkeypatch.setattr(flags, "native", "")
 
 
 def product(a_across: bool, b_across: bool, make: Any = small_products.dot_general) -> Any:

@@ -12,8 +12,9 @@ from headrace.ops.core.native_call import native_call
 #: Fewer multiplications take less time than handing them over, and fewer than these less than
 #: waking other threads.
 _LEAST, _LEAST_TOGETHER = 1 << 16, 1 << 22
-#: Vectors, and what is nearly one, are read once: XLA is as fast.
-_LEAST_SIDE = 4
+#: Vectors, and what is nearly one, are read once: XLA is as fast, and faster at a large matrix of
+#: float32 by so few rows or columns.
+_LEAST_SIDE, _LEAST_SIDE_TOGETHER = 4, 32
 
 
 def product(a: jax.Array, b: jax.Array, a_axis: int, b_axis: int) -> jax.Array | None:
@@ -33,8 +34,11 @@ def product(a: jax.Array, b: jax.Array, a_axis: int, b_axis: int) -> jax.Array |
     work = stack * rows * terms * columns
     if work < _LEAST or min(rows, terms, columns) < _LEAST_SIDE:
         return None
+    together = work >= _LEAST_TOGETHER
+    few = stack == 1 and min(rows, columns) < _LEAST_SIDE_TOGETHER
+    if together and few and a.dtype.name == "float32":
+        return None
     across = [int(a_axis != last), int(b_axis == last)]
     numbers = [stack, rows, terms, columns, *across]
     shape = (*a.shape[:-2], rows, columns)
-    threads = 1 if work < _LEAST_TOGETHER else 0
-    return native_call(native.PRODUCT, numbers, (a, b), shape, threads)
+    return native_call(native.PRODUCT, numbers, (a, b), shape, threads=0 if together else 1)

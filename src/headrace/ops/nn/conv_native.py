@@ -90,7 +90,7 @@ def _numbers(
         before,
         after,
     )
-    numbers = [part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1], 0, 0]
+    numbers = [part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1]]
     for values in by_dimension:
         numbers += [*values, *[0] * (_MOST_SPATIAL - geo.rank)]
     return tuple(int(n) for n in numbers)
