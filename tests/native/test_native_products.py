@@ -75,14 +75,15 @@ def test_products_are_those_of_xla(sizes, across, dtype, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("sizes", [(0, 64, 64), (64, 0, 64), (64, 64, 1), (8, 8, 8), (4, 1100, 1100)]
+@pytest.mark.parametrize(
+    "sizes", [(0, 64, 64), (64, 0, 64), (64, 64, 1), (8, 8, 8), (4, 1100, 1100)]
 )
 def test_empty_ones_vectors_and_small_ones_go_to_xla(sizes, monkeypatch):
     monkeypatch.setattr(flags, "interpret", "never")
     called = _counted(monkeypatch)
     rows, terms, columns = sizes
     a, b = _random(rows, terms), _random(terms, columns)
-    np.testing.assert_allclose(_product(a, b), a @ b, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(_product(a, b), a @ b, rtol=1e-4, atol=1e-3)
     assert not any(called)
 
 

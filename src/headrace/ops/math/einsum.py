@@ -16,7 +16,7 @@ from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.static import static_value
 from headrace.ops.core.traits import Traits
-from headrace.ops.math import small_products
+from headrace.ops.math import products
 from headrace.ops.math.elementwise_util import conj
 
 
@@ -87,7 +87,7 @@ def _read_labels(labels: str, dims: Dims, sizes: dict[str, int | None]) -> Dims:
 
 def _einsum(inputs: list[Any], *, equation: str) -> Any:
     # JAX's own hook for products made elsewhere; there is no public one.
-    return jnp.einsum(equation, *inputs, _dot_general=small_products.dot_general)
+    return jnp.einsum(equation, *inputs, _dot_general=products.dot_general)
 
 
 def _einsum_np(inputs: list[Any], *, equation: str) -> Any:

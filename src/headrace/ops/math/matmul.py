@@ -16,7 +16,7 @@ from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
 from headrace.ops.core.traits import Stacked, Traits
-from headrace.ops.math import small_products
+from headrace.ops.math import products
 from headrace.ops.math.elementwise_util import conj, repeated_axes, sum_to
 
 Grads = list[Tensor | None]
@@ -44,7 +44,7 @@ def _product(a: Any, b: Any, flip_a: bool, flip_b: bool, out: Any = None) -> Any
     rank = len(a.shape)
     contract = (rank - 2 if flip_a else rank - 1,), (rank - 1 if flip_b else rank - 2,)
     _require_equal(a.shape[contract[0][0]], b.shape[contract[1][0]], a, b)
-    return small_products.dot_general(a, b, (contract, (batch, batch)), preferred_element_type=out)
+    return products.dot_general(a, b, (contract, (batch, batch)), preferred_element_type=out)
 
 
 def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops.math import small_products
+from headrace.ops.math import products
 from headrace.settings import flags
 
 
@@ -19,7 +19,7 @@ def _by_xla_alone(monkeypatch):
     monkeypatch.setattr(flags, "native", "")
 
 
-def product(a_across: bool, b_across: bool, make: Any = small_products.dot_general) -> Any:
+def product(a_across: bool, b_across: bool, make: Any = products.dot_general) -> Any:
     def of(a: Any, b: Any) -> Any:
         rank = len(a.shape)
         stack = tuple(range(rank - 2))
