@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.distributed.protocol import step_pb2 as pb
+from headrace.distributed.transport.link import Link
 from headrace.distributed.transport.sockets import SocketChannel
 from headrace.errors import InternalError
 from headrace.graph.proto import RunMetadata, RunOptions
@@ -192,17 +194,23 @@ def _labels(metadata, task):
     ]
 
 
-def test_large_tensors_leave_before_the_answer(watched):
-    cluster, faults, session, _ = watched
-    for size, kinds in ((1 << 14, ["TENSORS"]), ((1 << 14) + 1, ["TENSORS", "PART_DONE"])):
-        with tf.device("/job:ps/task:0"):
-            v = tf.Variable(tf.ones([size]), use_resource=True)
-        with tf.device("/job:worker/task:0"):
-            total = tf.reduce_sum(v.read_value())
+@pytest.mark.process
+@pytest.mark.parametrize("size", [1 << 10, 1 << 20])
+def test_tensors_of_any_size_bring_the_answer(two_processes, size):
+    """Small ones are in the stream, large ones in shared memory."""
+    server, counts = two_processes
+    with tf.device("/job:ps/task:0"):
+        v = tf.Variable(tf.ones([size]), use_resource=True)
+    with tf.device("/job:worker/task:0"):
+        total = tf.reduce_sum(v.read_value())
+    with tf.Session(server.target) as session:
         session.run(v.initializer)
-        session.run(total)
-        found = kinds_of(cluster, faults, lambda: session.run(total))  # noqa: B023
-        assert found == (kinds, size)
+        assert session.run(total) == size
+        before = counts()
+        for _ in range(STEPS):
+            assert session.run(total) == size
+        found = counts() - before
+    assert found["frames out"] == found["frames in"] == STEPS
 
 
 def test_tensors_do_not_wait_until_a_copy_has_what_has_changed(watched):
@@ -268,3 +276,24 @@ def test_steps_leave_nothing_for_the_collector(watched, kind):
         assert gc.collect() < STEPS
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("what", ["sent", "fetched"])
+def test_what_is_over_a_limit_of_a_link_fails_its_step_only(watched, what, monkeypatch):
+    """As a list of more elements than a frame may have buffers is."""
+    _, _, session, (v, scaled, _) = watched
+    fetch = scaled if what == "sent" else v
+    session.run(fetch)
+    send = Link.send
+    full = {"sent": pb.TENSORS, "fetched": pb.PART_DONE}[what]
+
+    def limited(link, head, buffers=(), block=True):
+        if head[0] == full and buffers:
+            raise ValueError("Cannot send: a frame has 65537 buffers, the limit is 65536")
+        send(link, head, buffers, block)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Link, "send", limited)
+        with pytest.raises(tf.errors.OpError, match="the limit is 65536"):
+            session.run(fetch)
+    assert session.run(fetch) == 2.0

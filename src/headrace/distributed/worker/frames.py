@@ -13,7 +13,7 @@ from headrace.distributed.transport.link import Link
 from headrace.distributed.wire import codec
 from headrace.distributed.wire.failures import to_failure
 from headrace.distributed.wire.messages import pack
-from headrace.distributed.worker.worker import Worker, reading
+from headrace.distributed.worker.worker import Worker, as_op_error, may_wait, reading
 from headrace.errors import AbortedError, OpError
 from headrace.executor.threads import step_threads
 from headrace.graph.proto import ConfigProto
@@ -72,10 +72,19 @@ class WorkerFrames:
 
 
 def _send_result(link: Link, step: int, result: PartResult, task: str) -> None:
+    try:
+        _send(link, step, result, task)
+    except ValueError as error:  # over a limit of the link, and not sent
+        result.error, result.last = result.error or as_op_error(error, task), None
+        _send(link, step, result, task)
+
+
+def _send(link: Link, step: int, result: PartResult, task: str) -> None:
     if result.last is not None:
         message, contents = result.last
         message.done = result.error is None
-        _answer(link, pack(message), contents)
+        # A part that has failed may end in a thread that never waits, as the one of heartbeats.
+        _answer(link, pack(message), contents, message.done and may_wait())
         if message.done:
             return
     done = pb.PartDone(step=step)
@@ -94,7 +103,7 @@ def _send_result(link: Link, step: int, result: PartResult, task: str) -> None:
     _answer(link, pack(done), buffers)
 
 
-def _answer(link: Link, head: bytes, buffers: list[Any]) -> None:
+def _answer(link: Link, head: bytes, buffers: list[Any], block: bool = False) -> None:
     """Send an answer to whoever asked, unless it is gone."""
     with contextlib.suppress(PipeBroken):  # its loss is noticed elsewhere
-        link.send(head, buffers, block=False)
+        link.send(head, buffers, block)

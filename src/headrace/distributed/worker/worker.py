@@ -41,9 +41,6 @@ _log = logging.getLogger("headrace.distributed")
 #: ``reply(task result)``: values of the fetches, or an error; and what was traced.
 Reply = Callable[["PartResult"], None]
 
-#: Tensors of up to so many bytes go with the answer of their part.
-_SMALL = 64 << 10
-
 _reading = threading.local()
 
 
@@ -55,6 +52,11 @@ class reading:
 
     def __exit__(self, *exc: Any) -> None:
         _reading.now = False
+
+
+def may_wait() -> bool:
+    """Whether what is sent in this thread may wait for room."""
+    return not getattr(_reading, "now", False)
 
 
 class Acknowledging(Protocol):
@@ -414,10 +416,10 @@ class Worker:
                 address = context.part.addresses.get(task, "")
                 timeout = self.peers.timing.send
                 link = self.peers.link(task, address, timeout, context.number)
-            if self._goes_with_the_answer(context, link, buffers):
+            if self._goes_with_the_answer(context, link):
                 context.last = message, buffers
                 return
-            link.send(pack(message), buffers, block=not getattr(_reading, "now", False))
+            link.send(pack(message), buffers, block=may_wait())
         except PipeBroken as error:
             raise unavailable(task, context.number, error.reason) from None
         if context.events is not None:
@@ -425,7 +427,7 @@ class Worker:
             device = f"{self.task}/device:CPU:0"
             context.record(_label(transfer), "Send", device, started, detail)
 
-    def _goes_with_the_answer(self, context: PartContext, link: Link, buffers: list[Any]) -> bool:
+    def _goes_with_the_answer(self, context: PartContext, link: Link) -> bool:
         """Whether the answer of the part comes at once, goes the same way, and says no more than
         that the part has run: then its last tensors say so, and one frame does for both."""
         return (
@@ -436,8 +438,6 @@ class Worker:
             and context.events is None
             # An answer waits until the copy has what the step has changed; tensors do not.
             and self.journal is None
-            # Large ones may have to wait for room; an answer never does.
-            and sum(map(_size, buffers)) <= _SMALL
             and context.part.plan.is_over
         )
 
