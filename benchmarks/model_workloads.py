@@ -1,10 +1,11 @@
 """Training steps of `headrace.models`: both sides run the same file.
 
-    python benchmarks/model_workloads.py headrace|tensorflow NETWORK SECONDS
+    python benchmarks/model_workloads.py headrace|tensorflow NETWORK SECONDS TYPE
 
-times the steps of one network in this process and answers a line of JSON: the seconds of each step,
-from the first one on. A file of a model imports nothing but `headrace`, Python and NumPy. On
-TensorFlow's side, where Headrace is not imported, that name stands for `tensorflow.compat.v1`.
+times the steps of one network in this process, in float32 or, mixed, in bfloat16, and answers a
+line of JSON: the seconds of each step, from the first one on. A file of a model imports nothing but
+`headrace`, Python and NumPy. On TensorFlow's side, where Headrace is not imported, that name stands
+for `tensorflow.compat.v1`.
 """
 
 from __future__ import annotations
@@ -62,12 +63,16 @@ class ModelCase:
     things: str = "images"
     each: int = 1
 
-    def build(self, tf: ModuleType) -> Built:
+    def build(self, tf: ModuleType, dtype: str = "float32") -> Built:
+        """The step, compiled for mixed precision where ``dtype`` is bfloat16."""
         feed: dict[Any, np.ndarray] = {}
         loss = self.loss(tf, self.batch, feed)
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
             train = tf.train.GradientDescentOptimizer(1e-4).minimize(loss)
-        session = tf.Session()
+        config = tf.ConfigProto()
+        if dtype != "float32":
+            config.graph_options.rewrite_options.auto_mixed_precision = 1
+        session = tf.Session(config=config)
         session.run(tf.global_variables_initializer())
         # One number of a small variable: to read it is to wait for the step.
         small = min(tf.trainable_variables(), key=lambda v: int(np.prod(v.shape.as_list())))
@@ -205,9 +210,9 @@ def _goes_on(steps: int, taken: float, seconds: float) -> bool:
 
 
 def main() -> None:
-    tf, (label, seconds), answers = arguments_of_side()
+    tf, (label, seconds, dtype), answers = arguments_of_side()
     start = time.perf_counter()
-    built = ModelCase.named(label).build(tf)
+    built = ModelCase.named(label).build(tf, dtype)
     built_in = time.perf_counter() - start
     steps = step_times(built, float(seconds))
     json.dump({"version": tf.__version__, "build": built_in, "steps": steps}, answers)

@@ -1,11 +1,14 @@
 """Training steps of the networks of `headrace.models`, beside TensorFlow with the same files.
 
-    python benchmarks/models.py [--only NAME ...] [--repeat N] [--json FILE] [--markdown FILE]
+    python benchmarks/models.py [--only NAME ...] [--ways native bfloat16] [--repeat N]
+        [--json FILE] [--markdown FILE]
 
 For each network the median step, images or words a second, and the first step, which compiles, with
 no programs on disk. Each network runs in a process of its own, one side at a time, in turns, and is
-given up after `--limit` seconds. The first four rows are those of Table 1 of Abadi et al.,
-"TensorFlow: a system for large-scale machine learning" (OSDI 2016), in batches that fit a CPU.
+given up after `--limit` seconds. With `--ways`, Headrace is timed by XLA alone first, then with the
+native path (docs/native.md), and with that in mixed precision. The first four rows are those of
+Table 1 of Abadi et al., "TensorFlow: a system for large-scale machine learning" (OSDI 2016), in
+batches that fit a CPU.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+from collections.abc import Sequence
 
 from alone import SIDES, answered, compare, log_of, parser_of, shown, shown_ratio
 from model_workloads import CASES, WARM_UP, ModelCase
@@ -21,17 +25,25 @@ from run import HERE, Row
 #: The most of TensorFlow's time that a step may take, where it is not `TARGET`.
 TARGETS = {"word_lstm": 0.6, "capsules": 0.9, "dcgan": 0.9}
 TARGET = 1.2
-HEADINGS = (
-    *("network", "batch", "step", "TensorFlow", "ratio", "target", "a second"),
-    *("first step", "TensorFlow"),
-)
+#: Other ways to run Headrace: the type in which it computes where it can.
+WAYS = {"native": "float32", "bfloat16": "bfloat16"}
+HEADINGS = ("network", "batch", "step", "TensorFlow", "ratio", "target", "a second")
+LAST_HEADINGS = ("first step", "TensorFlow")
 
 
 class Timed:
-    """What a network gave: steps after the first ones, and the first, of both sides."""
+    """What a network gave: steps after the first ones, and the first, of both sides.
 
-    def __init__(self, case: ModelCase) -> None:
+    Attributes:
+        others: the steps of Headrace by other ways.
+    """
+
+    def __init__(self, case: ModelCase, ways: Sequence[str]) -> None:
         self.case, self.title = case, case.title
+        self.others = {
+            way: Row(f"{case.label}_{way}", f"{case.title}, {way}", "tensorflow", TARGET)
+            for way in ways
+        }
         target = TARGETS.get(case.label, TARGET)
         self.steps = Row(case.label, case.title, "tensorflow", target)
         self.first = Row(f"{case.label}_first", f"{case.title}, first step", "tensorflow", TARGET)
@@ -41,22 +53,40 @@ class Timed:
         for _ in range(options.repeat):
             for side, python in pythons.items():
                 if side not in self.steps.errors:
-                    self._start(side, python, options)
+                    alone = {"HEADRACE_NATIVE": ""} if self.others else {}
+                    first, later = self._start(side, python, "float32", alone, self.steps, options)
+                    self.first.seconds.setdefault(side, []).extend(first)
+                    rows = self.rows()[:-1] if side == "tensorflow" else [self.steps]
+                    for row in rows:
+                        row.seconds.setdefault(side, []).extend(later)
+            for way, row in self.others.items():
+                if "headrace" in pythons and not row.errors:
+                    python = pythons["headrace"]
+                    _, later = self._start("headrace", python, WAYS[way], {}, row, options)
+                    row.seconds.setdefault("headrace", []).extend(later)
 
-    def _start(self, side: str, python: str, options: argparse.Namespace) -> None:
-        arguments, log = [self.case.label, str(options.seconds)], log_of(options)
+    def _start(
+        self,
+        side: str,
+        python: str,
+        dtype: str,
+        environment: dict[str, str],
+        row: Row,
+        options: argparse.Namespace,
+    ) -> tuple[list[float], list[float]]:
+        """The first step of a process, and the median of the later ones; none where it fails."""
+        arguments = [self.case.label, str(options.seconds), dtype]
+        script, log = "model_workloads.py", log_of(options)
         try:
-            answer = answered("model_workloads.py", side, python, arguments, log, options.limit)
+            answer = answered(script, side, python, arguments, log, options.limit, environment)
         except RuntimeError as error:
-            self.steps.errors[side] = self.first.errors[side] = str(error)
-            return
+            row.errors[side] = str(error)
+            return [], []
         options.versions[side] = answer["version"]
-        first, *_ = steps = answer["steps"]
-        self.first.seconds.setdefault(side, []).append(first)
-        self.steps.seconds.setdefault(side, []).append(statistics.median(steps[WARM_UP:]))
+        return answer["steps"][:1], [statistics.median(answer["steps"][WARM_UP:])]
 
     def rows(self) -> list[Row]:
-        return [self.steps, self.first]
+        return [self.steps, *self.others.values(), self.first]
 
     def lines(self) -> list[list[str]]:
         """The line of the table."""
@@ -70,9 +100,14 @@ class Timed:
                 shown_ratio(self.steps),
                 f"{self.steps.target:g}",
                 f"{rate} {self.case.things}",
+                *(f(row) for row in self.others.values() for f in (_shown_step, shown_ratio)),
                 *(shown(self.first, side) for side in SIDES),
             ]
         ]
+
+
+def _shown_step(row: Row) -> str:
+    return shown(row, "headrace")
 
 
 def _short(rate: float) -> str:
@@ -83,9 +118,12 @@ def main() -> int:
     labels = [case.label for case in CASES]
     parser = parser_of(__doc__, labels, HERE / "results" / "models.json")
     parser.add_argument("--seconds", type=float, default=3.0, help="steps of a process (default 3)")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[], help="of Headrace, too")
     options = parser.parse_args()
-    chosen = [Timed(case) for case in CASES if case.label in (options.only or labels)]
-    return compare("Training steps of headrace.models", HEADINGS, chosen, options)
+    chosen = [Timed(case, options.ways) for case in CASES if case.label in (options.only or labels)]
+    others = [heading for way in options.ways for heading in (way, "ratio")]
+    headings = (*HEADINGS, *others, *LAST_HEADINGS)
+    return compare("Training steps of headrace.models", headings, chosen, options)
 
 
 if __name__ == "__main__":

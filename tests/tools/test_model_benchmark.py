@@ -24,16 +24,17 @@ def modules(monkeypatch):
     return types.SimpleNamespace(alone=alone, work=model_workloads, bench=models)
 
 
-def _timed(modules, label):
-    return modules.bench.Timed(modules.work.ModelCase.named(label))
+def _timed(modules, label, ways=()):
+    return modules.bench.Timed(modules.work.ModelCase.named(label), ways)
 
 
-def test_a_process_answers_the_seconds_of_its_steps(modules, tmp_path):
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_process_answers_the_seconds_of_its_steps(dtype, modules, tmp_path):
     answer = modules.alone.answered(
         "model_workloads.py",
         "headrace",
         sys.executable,
-        ["wide_and_deep", "0.0"],
+        ["wide_and_deep", "0.0", dtype],
         tmp_path / "log",
         limit=50.0,
     )
@@ -82,3 +83,23 @@ def test_what_fails_is_said_in_its_cell(modules):
     timed.steps.errors["tensorflow"] = "no answer within 240 s"
     timed.steps.seconds["headrace"] = [0.25]
     assert timed.lines()[0][2:7] == ["250 ms", "failed", "-", "1.2", "400 images"]
+
+
+def test_other_ways_have_columns_beside_the_same_steps_of_tensorflow(modules, monkeypatch):
+    taken = {("tensorflow", "float32", None): 1.0, ("headrace", "float32", ""): 0.8}
+    taken |= {("headrace", "float32", None): 0.5, ("headrace", "bfloat16", None): 0.25}
+
+    def answered(script, side, python, arguments, log, limit, environment):
+        key = (side, arguments[-1], environment.get("HEADRACE_NATIVE"))
+        return {"version": "1", "steps": [taken.get(key, taken[side, "float32", None])] * 9}
+
+    monkeypatch.setattr(modules.bench, "answered", answered)
+    timed = _timed(modules, "lenet", ("native", "bfloat16"))
+    options = types.SimpleNamespace(
+        repeat=2, seconds=1.0, limit=9.0, json=Path("models.json"), versions={}
+    )
+    timed.measure({"headrace": "python", "tensorflow": "python"}, options)
+    assert timed.lines()[0][2:11] == [
+        *("800 ms", "1 s", "0.80", "1.2", "125 images"),
+        *("500 ms", "0.50", "250 ms", "0.25"),
+    ]

@@ -12,9 +12,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import jax
-from jax import lax
 
 from headrace.executor.resources import StateKey
+from headrace.ops.core.barrier import barrier
 from headrace.passes.ir import Node
 
 
@@ -72,7 +72,7 @@ class LastReads:
                 self._made.setdefault(key, []).extend(values)
         if not parts:
             return outputs
-        values, held = _together(values, [state[key] for key in parts])
+        values, held = barrier((values, [state[key] for key in parts]))
         state.update(zip(parts, held, strict=True))
         found = dict(zip(traced, values, strict=True))
         return [found.get(i, value) for i, value in enumerate(outputs)]
@@ -89,13 +89,7 @@ class LastReads:
         for key in keys:
             made = self._made.pop(key, None)
             if made and key in state:
-                _, (state[key],) = _together(made, [state[key]])
-
-
-def _together(made: list[Any], held: list[Any]) -> tuple[list[Any], list[Any]]:
-    found: tuple[list[Any], list[Any]]
-    found = lax.optimization_barrier((made, held))  # type: ignore[no-untyped-call]
-    return found
+                _, (state[key],) = barrier((made, [state[key]]))
 
 
 __all__ = ["LastReads"]

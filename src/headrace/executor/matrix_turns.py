@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax import lax
 
 from headrace.executor.long_kernels import OF_MATRICES, equations, parts
+from headrace.ops.core.barrier import barrier
 
 __all__ = ["MATRIX_TURN", "factors_batches", "in_turn"]
 
@@ -81,7 +81,7 @@ class _Turns:
             )
         takes_turn = _contains(equation)
         if takes_turn and self._last:
-            behind = lax.optimization_barrier((given, self._last))  # type: ignore[no-untyped-call]
+            behind = barrier((given, self._last))
             given = list(behind[0])
         params = equation.primitive.get_bind_params(equation.params)
         made = equation.primitive.bind(*given, **params)

@@ -23,6 +23,8 @@ import jax
 import numpy as np
 from jax import lax
 
+from headrace.ops.core.barrier import barrier
+
 #: ``reduce(x, axes)``, one of `lax.reduce_sum` and its kin: the order must not matter.
 Reduce = Callable[[Any, tuple[int, ...]], Any]
 
@@ -58,7 +60,7 @@ def in_vectors(reduce: Reduce, x: Any, axes: tuple[int, ...]) -> Any:
     for position in reversed(range(len(runs))):
         if runs[position][0]:
             if position < len(runs) - 2:
-                x = lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
+                x = barrier(x)
             x = _reduce_run(reduce, x, position, runs[position][1])
     return lax.reshape(x, [size for i, size in enumerate(shape) if i not in axes])
 
@@ -84,18 +86,18 @@ def _reduce_run(reduce: Reduce, x: Any, axis: int, sizes: list[int]) -> Any:
         if len(ends) == 1 or parts == 1:
             return reduce(x, (axis,))
         folded = reduce(lax.reshape(x, (*lead, parts, length // parts, *beside)), (axis + 1,))
-        return reduce(lax.optimization_barrier(folded), (axis,))  # type: ignore[no-untyped-call]
+        return reduce(barrier(folded), (axis,))
     lanes = next((n for n in _LANES if length % n == 0), 1)
     if lanes == 1 and len(sizes) > 1 and sizes[-1] >= _LANES[0]:
         x = lax.reshape(x, (*lead, length // sizes[-1], sizes[-1]))
         folded = _reduce_run(reduce, x, axis, sizes[:-1])
-        return reduce(lax.optimization_barrier(folded), (axis,))  # type: ignore[no-untyped-call]
+        return reduce(barrier(folded), (axis,))
     if lanes == 1:
         return reduce(x, (axis,))
     rows = length // lanes
     parts = math.gcd(rows, _PARTS) if x.size == length >= _LEAST_SHARED else 1
     x = lax.reshape(x, (*lead, parts, rows // parts, lanes))
-    folded = lax.optimization_barrier(reduce(x, (axis + 1,)))  # type: ignore[no-untyped-call]
+    folded = barrier(reduce(x, (axis + 1,)))
     return reduce(lax.reshape(folded, (*lead, parts * lanes)), (axis,))
 
 

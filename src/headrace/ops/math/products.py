@@ -22,6 +22,7 @@ from typing import Any
 import jax
 from jax import lax
 
+from headrace.ops.core.barrier import barrier
 from headrace.ops.math import product_native
 
 #: So many matrices, and multiplications, at least.
@@ -64,7 +65,7 @@ def dot_general(
             return by_library
         if _is_better_turned(a, b, a_axis, b_axis):
             turned = lax.dot_general(b, a, ((contracted[1], contracted[0]), stacks), precision)
-            turned = lax.optimization_barrier(turned)  # type: ignore[no-untyped-call]
+            turned = barrier(turned)
             return lax.transpose(turned, (1, 0))
     return lax.dot_general(
         a, b, dimension_numbers, precision, preferred_element_type=preferred_element_type, **more

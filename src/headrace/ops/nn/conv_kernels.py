@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from headrace.ops.core.barrier import barrier
 from headrace.ops.nn import conv_depth, conv_native, conv_phases, conv_products, conv_strips
 from headrace.ops.nn.conv_geometry import (
     FORMATS,
@@ -279,7 +280,7 @@ def _shift_filter_gradient(
         dy = dy.reshape(*dy.shape[:-1], channels, outputs // channels)
     met = [(n - 1) * s + 1 for n, s in zip(dy.shape[1 : geo.rank + 1], geo.strides, strict=True)]
     # Zeros that are made in the loop over positions would be made for each.
-    around = lax.optimization_barrier(padded(x.astype(wide), geo))  # type: ignore[no-untyped-call]
+    around = barrier(padded(x.astype(wide), geo))
 
     def of_position(start: jax.Array) -> jax.Array:
         starts = (np.int32(0), *start, np.int32(0))
@@ -287,7 +288,7 @@ def _shift_filter_gradient(
         window = lax.slice(window, [0] * window.ndim, window.shape, (1, *geo.strides, 1))
         window = window.reshape(*window.shape, *[1] * (dy.ndim - window.ndim))
         products = (window * dy).reshape(-1, strip, columns * outputs)
-        sums = lax.optimization_barrier(lax.reduce_sum(products, (1,)))  # type: ignore[no-untyped-call]
+        sums = barrier(lax.reduce_sum(products, (1,)))
         return lax.reduce_sum(sums.reshape(-1, outputs), (0,))
 
     positions = np.array(list(np.ndindex(*kernel)), np.int32)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from headrace.ops.nn.pool_kernels import Windows, check_shape, lowest, windows_of, zero
+from headrace.ops.nn.pool_kernels import check_shape, lowest, zero
+from headrace.ops.nn.pool_windows import Windows, windows_of
 
 
 def dilation2d(

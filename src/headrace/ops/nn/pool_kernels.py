@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -26,110 +25,10 @@ from jax import lax
 
 from headrace.ops.core.array_util import widened
 from headrace.ops.nn import pool_native
-from headrace.ops.nn.conv_geometry import spatial_pads
+from headrace.ops.nn.pool_windows import Windows, padded_once, windows_of
 
 # Above this many window elements the unrolled forms cost more to compile than they win.
 _MAX_UNROLLED = 64
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Windows over every dimension of an array of shape `sizes`."""
-
-    sizes: tuple[int, ...]
-    ksize: tuple[int, ...]
-    strides: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-    dilations: tuple[int, ...]
-
-    @property
-    def out(self) -> tuple[int, ...]:
-        rows = zip(self.sizes, self.ksize, self.strides, self.pads, self.dilations, strict=True)
-        # 0 where no window fits
-        return tuple(
-            max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1) for n, k, s, (lo, hi), d in rows
-        )
-
-    @property
-    def padded(self) -> bool:
-        return any(lo or hi for lo, hi in self.pads)
-
-    @property
-    def positions(self) -> list[tuple[int, ...]]:
-        return list(itertools.product(*map(range, self.ksize)))
-
-    def slices(self, x: jax.Array, fill: np.ndarray) -> list[jax.Array]:
-        """For each window position, the element of every window that stands there."""
-        if 0 in self.out:
-            return [jnp.zeros(self.out, x.dtype)] * len(self.positions)
-        padded = _padded_once(x, fill, self.pads)
-        taken = []
-        for position in self.positions:
-            start = [p * d for p, d in zip(position, self.dilations, strict=True)]
-            rows = zip(start, self.out, self.strides, strict=True)
-            taken.append(
-                lax.slice(padded, start, [a + (o - 1) * s + 1 for a, o, s in rows], self.strides)
-            )
-        return taken
-
-    def inside(self, position: tuple[int, ...]) -> np.ndarray | None:
-        """Where the window element at `position` is no padding, broadcastable to `out`.
-
-        None when it is never padding.
-        """
-        mask: np.ndarray = np.ones((1,) * len(self.sizes), bool)
-        for axis, (n, o, s, (lo, _), d, p) in enumerate(
-            zip(
-                self.sizes, self.out, self.strides, self.pads, self.dilations, position, strict=True
-            )
-        ):
-            index = np.arange(o) * s + p * d - lo
-            valid = (index >= 0) & (index < n)
-            if not valid.all():
-                shape = [1] * len(self.sizes)
-                shape[axis] = o
-                mask = mask & valid.reshape(shape)
-        return None if mask.all() else mask
-
-
-def windows_of(
-    sizes: Sequence[int],
-    ksize: Sequence[int],
-    strides: Sequence[int],
-    padding: str,
-    explicit_paddings: Sequence[int] = (),
-    dilations: Sequence[int] | None = None,
-) -> Windows:
-    if not len(sizes) == len(ksize) == len(strides):
-        raise ValueError(
-            f"ksize {tuple(ksize)} and strides {tuple(strides)} must have an entry for each "
-            f"dimension of the input {tuple(sizes)}"
-        )
-    ones = (1,) * len(sizes)
-    flat = [int(p) for p in explicit_paddings]
-    pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
-    pads = spatial_pads(sizes, ksize, strides, dilations or ones, padding, pairs)
-    for k, pad in zip(ksize, pads, strict=True):
-        if padding == "EXPLICIT" and max(pad) >= k > 0 and max(pad) > 0:
-            raise ValueError(f"padding {pad} must be smaller than the window size {k}")
-    return Windows(
-        tuple(int(n) for n in sizes),
-        tuple(int(k) for k in ksize),
-        tuple(int(s) for s in strides),
-        pads,
-        tuple(int(d) for d in dilations or ones),
-    )
-
-
-def _padded_once(x: jax.Array, fill: np.ndarray, pads: Sequence[tuple[int, int]]) -> jax.Array:
-    """`x` with edges around (a negative one cuts off), of which many slices are to be taken.
-
-    Behind a barrier: XLA would pad anew, element by element, for each slice.
-    """
-    if not any(lo or hi for lo, hi in pads):
-        return x
-    padded = lax.pad(x, fill, [(lo, hi, 0) for lo, hi in pads])
-    return jnp.asarray(lax.optimization_barrier(padded))  # type: ignore[no-untyped-call]
 
 
 def _unrolls(windows: Windows, platform: str) -> bool:
@@ -370,7 +269,7 @@ def _framed(windows: Windows, values: jax.Array) -> jax.Array:
         n, s, before = windows.sizes[axis], windows.strides[axis], windows.pads[axis][0]
         # A negative edge cuts off windows that start behind the last element.
         pads.append((len(lags) - 1, -(-(n + before) // s) - o))
-    return _padded_once(values, zero(values), pads)
+    return padded_once(values, zero(values), pads)
 
 
 def _spread(windows: Windows, framed: jax.Array, lag: tuple[int, ...]) -> jax.Array:

@@ -6,15 +6,12 @@ Each function answers None where it is not for them: then XLA's forms are used.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import jax
 
 from headrace import native
 from headrace.ops.core.native_call import native_call
-
-if TYPE_CHECKING:
-    from headrace.ops.nn.pool_kernels import Windows
+from headrace.ops.nn.pool_windows import Windows
 
 #: Parts, as `operations.h` numbers them.
 _MAXIMUM, _MEAN, _MAXIMUM_GRADIENT, _MEAN_GRADIENT = range(4)

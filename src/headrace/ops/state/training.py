@@ -13,13 +13,13 @@ from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax import lax
 from jax import numpy as jnp
 
 from headrace.graph.shapes import compatible_static, shape_text
 from headrace.graph.tensor import Dims, Operation
 from headrace.ops.array.rows import distinct_places
 from headrace.ops.core import checks
+from headrace.ops.core.barrier import barrier
 from headrace.ops.core.distinct import summed_rows
 from headrace.ops.core.registry import Effects, NotDifferentiable, define_op, index_check
 from headrace.ops.core.traits import Traits
@@ -258,7 +258,7 @@ def _on_rows(
     else:
         rows = [s.at[distinct].get(mode="clip") for s in states]
         # All rows are read before any is changed, so that XLA needs no copy of a state.
-        rows, states = lax.optimization_barrier((rows, states))  # type: ignore[no-untyped-call]
+        rows, states = barrier((rows, states))
     updated = rule(xp, *rows, *rest, **attrs)
     return tuple(_put(xp, s, distinct, r) for s, r in zip(states, updated, strict=True))
 
