@@ -11,6 +11,9 @@ import numpy as np
 from headrace import native
 from headrace.ops.core.parallel import available_cores
 
+#: Of fewer multiplications waking other threads takes longer than they would save.
+LEAST_TOGETHER = 1 << 22
+
 
 def native_call(
     operation: str,

@@ -7,11 +7,10 @@ import math
 import jax
 
 from headrace import native
-from headrace.ops.core.native_call import native_call
+from headrace.ops.core.native_call import LEAST_TOGETHER, native_call
 
-#: Fewer multiplications take less time than handing them over, and fewer than these less than
-#: waking other threads.
-_LEAST, _LEAST_TOGETHER = 1 << 16, 1 << 22
+#: Fewer multiplications take less time than handing them over.
+_LEAST = 1 << 16
 #: Vectors, and what is nearly one, are read once: XLA is as fast, and faster at a large matrix of
 #: float32 by so few rows or columns.
 _LEAST_SIDE, _LEAST_SIDE_TOGETHER = 4, 32
@@ -34,7 +33,7 @@ def product(a: jax.Array, b: jax.Array, a_axis: int, b_axis: int) -> jax.Array |
     work = stack * rows * terms * columns
     if work < _LEAST or min(rows, terms, columns) < _LEAST_SIDE:
         return None
-    together = work >= _LEAST_TOGETHER
+    together = work >= LEAST_TOGETHER
     few = stack == 1 and min(rows, columns) < _LEAST_SIDE_TOGETHER
     if together and few and a.dtype.name == "float32":
         return None

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from headrace import native
-from headrace.ops.core.native_call import native_call
+from headrace.ops.core.native_call import LEAST_TOGETHER, native_call
 from headrace.ops.nn.conv_geometry import Geometry, out_shape
 
 #: Passes, as `operations.h` numbers them.
@@ -21,6 +21,8 @@ _FORWARD, _INPUT, _FILTER = range(3)
 _MOST_SPATIAL = 3
 #: Fewer multiplications take less time than handing them over.
 _LEAST = 1 << 17
+#: Input gradients of so many channels at most are XLA's.
+_FEW_CHANNELS = 4
 
 
 def forward(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array | None:
@@ -52,26 +54,39 @@ def _called(
     first: jax.Array,
     second: jax.Array,
 ) -> jax.Array | None:
-    if not geo.cpu or native.library() is None or _is_slow(part, w_shape, geo):
+    if not geo.cpu or native.library() is None:
+        return None
+    if _is_slow(part, w_shape, first.dtype.name, geo):
         return None
     if not all(isinstance(n, int) for n in [*x_shape, *w_shape, *first.shape]):
         return None
     y_shape = out_shape(x_shape, w_shape, geo)
-    if math.prod(y_shape) * math.prod(w_shape[:-1]) < _LEAST:
+    work = math.prod(y_shape) * math.prod(w_shape[:-1])
+    if work < _LEAST:
         return None
     last = (0, *range(2, geo.rank + 2), 1)
     result = {_FORWARD: y_shape, _INPUT: tuple(x_shape), _FILTER: tuple(w_shape)}[part]
     if part != _FILTER and not geo.channels_last:
         result = tuple(result[axis] for axis in last)
     numbers = _numbers(part, x_shape, w_shape, geo)
-    return native_call(native.CONVOLUTION, numbers, (first, second), result)
+    threads = 1 if work < LEAST_TOGETHER else 0
+    return native_call(native.CONVOLUTION, numbers, (first, second), result, threads)
 
 
-def _is_slow(part: int, w_shape: Sequence[int], geo: Geometry) -> bool:
-    """Input gradients of depthwise filters that are dilated, or give several channels for one:
-    oneDNN 3.2 takes 2 to 7 times as long as XLA."""
-    depthwise = geo.groups > 1 and w_shape[-2] == 1
-    return part == _INPUT and depthwise and (max(geo.dilations) > 1 or w_shape[-1] > geo.groups)
+def _is_slow(part: int, w_shape: Sequence[int], dtype: str, geo: Geometry) -> bool:
+    """Input gradients for which oneDNN 3.2 takes longer than XLA's forms.
+
+    Depthwise ones that are dilated, or have several channels for one, take 2 to 7 times as long. In
+    float32 those of few channels, and those whose taps meet each element once at most (one tap,
+    patches), take 1.1 to 3 times as long: they are matrix products.
+    """
+    if part != _INPUT:
+        return False
+    if geo.groups > 1:
+        several = w_shape[-1] > geo.groups
+        return w_shape[-2] == 1 and (max(geo.dilations) > 1 or several)
+    apart = all(k <= s for k, s in zip(w_shape, geo.strides, strict=False))
+    return dtype == "float32" and (apart or w_shape[-2] <= _FEW_CHANNELS)
 
 
 def _numbers(

@@ -17,8 +17,9 @@ from headrace.ops.nn.pool_windows import Windows
 _MAXIMUM, _MEAN, _MAXIMUM_GRADIENT, _MEAN_GRADIENT = range(4)
 #: Room for so many spatial dimensions in what is handed over.
 _MOST_SPATIAL = 3
-#: Fewer elements under windows take less time than handing them over.
-_LEAST = 1 << 17
+#: Fewer elements under windows take less time than handing them over, and fewer than these less
+#: than waking other threads.
+_LEAST, _LEAST_TOGETHER = 1 << 17, 1 << 20
 
 
 def maximum(x: jax.Array, windows: Windows) -> jax.Array | None:
@@ -51,7 +52,8 @@ def _called(part: int, windows: Windows, operands: tuple[jax.Array, ...]) -> jax
         return None
     if max(windows.dilations) > 1 or min(map(min, windows.pads)) < 0:
         return None
-    if math.prod(windows.out) * math.prod(windows.ksize) < _LEAST:
+    work = math.prod(windows.out) * math.prod(windows.ksize)
+    if work < _LEAST:
         return None
     before, after = zip(*windows.pads, strict=True)
     numbers = [part, rank, windows.sizes[0], windows.sizes[-1]]
@@ -65,4 +67,5 @@ def _called(part: int, windows: Windows, operands: tuple[jax.Array, ...]) -> jax
     ):
         numbers += [*values[1:-1], *[0] * (_MOST_SPATIAL - rank)]
     shape = windows.out if part in (_MAXIMUM, _MEAN) else windows.sizes
-    return native_call(native.POOL, numbers, operands, shape)
+    threads = 1 if work < _LEAST_TOGETHER else 0
+    return native_call(native.POOL, numbers, operands, shape, threads)
