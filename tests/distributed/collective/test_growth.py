@@ -16,6 +16,8 @@ from headrace.ops.collective.calls import Call
 
 #: Two that came waited for each other in a generation that the others had left.
 LEFT_BEHIND = 8676
+#: All died that the last one that had trained waited for, to be admitted.
+LEFT_ALONE = 4448
 
 
 def _run(seeds: Iterable[int]) -> list[SimulatedGrowth]:
@@ -38,6 +40,10 @@ def test_tasks_come_and_go_over_thousands_of_schedules() -> None:
 
 def test_newcomers_that_wait_in_a_generation_that_the_others_have_left() -> None:
     _run([LEFT_BEHIND])
+
+
+def test_one_that_waits_for_those_who_have_all_died() -> None:
+    _run([LEFT_ALONE])
 
 
 class _Directed(SimulatedGrowth):
@@ -149,6 +155,84 @@ def test_a_group_that_was_formed_with_who_goes_on_waits_anew() -> None:
     assert [t[-1] for t in leader.groups[KEY].tasks] == ["0", "1", "2"]
     world.deliver_all()
     assert leader.generations.wants_more(KEY)
+    world.settle()
+
+
+def _with_one_that_waits_outside() -> _Directed:
+    """Task 0 was taken for dead, has heard of the newest generation, which is that of tasks 1 and
+    2, and waits for these to admit it; they have not heard of it yet."""
+    world = _Directed()
+    for _ in range(20):
+        world.let(0, 1, 2)
+        world.deliver_all()
+    outside, last = world.nodes[name_of(0)], world.nodes[name_of(2)]
+    outside.is_frozen = True
+    for number in (1, 2):
+        world.break_wire(name_of(0), name_of(number))
+    for _ in range(2):
+        for _ in range(20):
+            world.deliver_all("10", "20")
+            world.let(1, 2)
+        world.nodes[name_of(1)].fails = True
+        for _ in range(4):
+            world.let(1)
+            world.deliver_all("10", "20")
+    outside.is_frozen = False
+    # That task 2 is there task 1 hears late, so it tells all what it waits for.
+    world.let(2, times=3)
+    for _ in range(2):
+        last.do(last.groups.tick())
+    for _ in range(10):
+        world.deliver_all("01", "02", "21")
+        world.let(0)
+    for _ in range(20):
+        world.deliver_all("01", "02")
+        world.let(1, 2)
+    assert [m.task[-1] for m in outside.groups.generations.newest_members(KEY)] == ["1", "2"]
+    assert not outside.groups.generations.wants_more(KEY)
+    assert last.step > outside.step > 0
+    return world
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_task_goes_on_once_all_have_died_that_it_waits_for(is_told: bool) -> None:
+    world = _with_one_that_waits_outside()
+    outside = world.nodes[name_of(0)]
+    reached = outside.step
+    for number in (1, 2):
+        world.end(number)
+        if not is_told:  # it has no link to them
+            del world.wires[name_of(number), outside.name]
+            world.start(number)
+    world.settle()
+    assert outside is world.nodes[name_of(0)]
+    assert min(node.step for node in world.living) > reached
+
+
+def test_a_task_asks_who_may_have_gone_on_before_it_goes_on_alone() -> None:
+    """Those that it waits for have died, but one that came to them lives, and admits it."""
+    world = _with_one_that_waits_outside()
+    outside = world.nodes[name_of(0)]
+    world.end(1)
+    world.start(1)
+    successor = world.nodes[name_of(1)]
+    withheld = ("01", "02", "10", "20")
+    for _ in range(20):
+        world.let(1, 2)
+        successor.do(successor.groups.tick())
+        world.deliver_all(*withheld)
+    world.end(2)
+    for _ in range(20):
+        world.deliver_all(*withheld)
+        world.let(1)
+    assert successor.step > outside.step
+    world.break_wire(name_of(0), name_of(1))
+    waited_for = outside.groups.generations.newest_number(KEY)
+    while outside.groups.generations.newest_number(KEY) == waited_for:
+        world.deliver_all()
+        outside.do(outside.groups.tick())
+    found = outside.groups.generations.newest_members(KEY)
+    assert [m[:2] for m in found] == [(n.name, n.incarnation) for n in (outside, successor)]
     world.settle()
 
 

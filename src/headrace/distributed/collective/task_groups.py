@@ -89,6 +89,10 @@ class TaskGroups:
         self._ticks = 0
         #: How many runs had ended when others were looked for last, by group.
         self._trained: dict[int, int] = {}
+        #: Starts of tasks that could not be reached when that was asked last.
+        self._unreached: set[tuple[str, int]] = set()
+        #: Since which tick all are gone who could admit this task to a group, by group.
+        self._alone_since: dict[int, int] = {}
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -135,7 +139,7 @@ class TaskGroups:
         if self.generations.wants_more(key):
             self.generations.follow(key)
             # One may have died before this task took part.
-            return self._probes(key)
+            return [*self._probes(key)]
         if group is not None and group.epoch and (group.has_begun or group.was_left_out):
             return self._next_generation(key, list(group.members))
         return []
@@ -154,7 +158,9 @@ class TaskGroups:
 
     def verdict(self, probe: LifeProbe, alive: bool) -> list[Action]:
         """Whether a task whose link was lost can be reached."""
-        actions = [] if alive else self._without(probe.task, probe.incarnation)
+        start = probe.task, probe.incarnation
+        (self._unreached.discard if alive else self._unreached.add)(start)
+        actions = [] if alive else self._without(*start)
         group = self.groups.get(probe.group)
         if group is not None:
             if not alive:
@@ -176,7 +182,7 @@ class TaskGroups:
         # One may have died of what let the session be made anew.
         return actions + self._probes(key)
 
-    def _probes(self, key: int) -> list[Action]:
+    def _probes(self, key: int) -> list[LifeProbe]:
         """Questions whether the other members of a generation live."""
         number = self.generations.number_of(key)
         members = self.generations.members(number)
@@ -243,17 +249,36 @@ class TaskGroups:
             if group is not None and group.epoch and not self._ticks % _SEEK_TICKS:
                 found += self._sought(group)
             message = None if group is None else group.said_anew()
+            probes: list[LifeProbe] = []
             if message is not None and message.group != key:
                 # Others may have gone on from this generation without this task.
                 own, message = message.members, self._anew(key)
                 if not any(m.task == self._me for m in message.members):
+                    if self._is_alone(message.group):
+                        found += self._next_generation(key, list(map(member_of, own)))
+                        continue
                     message.members.extend(own)
+                    probes = self._probes(key)
             if message is None or self._ticks % _EVERY_TICKS:
                 continue
             others = sorted(t for t in self._addresses if trains(t) and t != self._me)
             first = (self._ticks // _EVERY_TICKS - 1) * _SOME % max(1, len(others))
-            found += [Send(task, message) for task in others[first : first + _SOME]]
+            asked = others[first : first + _SOME]
+            found += [Send(task, message) for task in asked]
+            found += [probe for probe in probes if probe.task in asked]
         return found
+
+    def _is_alone(self, number: int) -> bool:
+        """Whether all have died who could admit this task to a generation, and all others have been
+        asked since, some of which may have gone on from there. Else it waits for ever, and who
+        comes waits for it."""
+        members = self.generations.members(number)
+        if not members or any(m[:2] not in self._unreached for m in members):
+            self._alone_since.pop(number, None)
+            return False
+        since = self._alone_since.setdefault(number, self._ticks)
+        rounds = -(-len(self._addresses) // _SOME) + 1
+        return self._ticks - since > rounds * _EVERY_TICKS
 
     def _sought(self, group: CollectiveGroup) -> list[Action]:
         """Look for one task that trains and is no member: what cut the two off from each other may
@@ -275,7 +300,7 @@ class TaskGroups:
             members = self.generations.members(number)
             left = [m for m in members if m[:2] != (task, incarnation)]
             if not self._is_in(left):
-                continue  # it waits for those who are, to be admitted
+                continue  # it waits for those who are, to be admitted; see `_is_alone`
             if (group is None or not group.epoch) and len(left) < len(members):
                 actions += self._next_generation(key, left)
         return actions
