@@ -49,21 +49,26 @@ class Timed:
         self.first = Row(f"{case.label}_first", f"{case.title}, first step", "tensorflow", TARGET)
 
     def measure(self, pythons: dict[str, str], options: argparse.Namespace) -> None:
-        """Both sides in turns; what fails is left out of further turns."""
+        """Both sides and all ways in turns; what fails is left out of further turns."""
         for _ in range(options.repeat):
             for side, python in pythons.items():
-                if side not in self.steps.errors:
-                    alone = {"HEADRACE_NATIVE": ""} if self.others else {}
-                    first, later = self._start(side, python, "float32", alone, self.steps, options)
-                    self.first.seconds.setdefault(side, []).extend(first)
-                    rows = self.rows()[:-1] if side == "tensorflow" else [self.steps]
-                    for row in rows:
-                        row.seconds.setdefault(side, []).extend(later)
+                self._measure_side(side, python, options)
             for way, row in self.others.items():
                 if "headrace" in pythons and not row.errors:
                     python = pythons["headrace"]
                     _, later = self._start("headrace", python, WAYS[way], {}, row, options)
                     row.seconds.setdefault("headrace", []).extend(later)
+
+    def _measure_side(self, side: str, python: str, options: argparse.Namespace) -> None:
+        if side in self.steps.errors:
+            return
+        environment = {"HEADRACE_NATIVE": ""} if self.others else {}
+        first, later = self._start(side, python, "float32", environment, self.steps, options)
+        self.first.seconds.setdefault(side, []).extend(first)
+        # All ways are beside the same steps of the peer.
+        others = [] if side == "headrace" else self.others.values()
+        for row in (self.steps, *others):
+            row.seconds.setdefault(side, []).extend(later)
 
     def _start(
         self,

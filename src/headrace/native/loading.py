@@ -65,9 +65,10 @@ class Library:
             handler = capsule(getattr(self._handle, symbol))
             jax.ffi.register_ffi_target(name, handler, platform="cpu")
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019  (a library is for the life of the process)
     def is_fast(self, operation: str, numbers: tuple[int, ...], threads: int) -> bool:
         """Whether oneDNN has more than loops of reference for a case, on this processor.
+
+        It compiles the case to know, and keeps it for the call.
 
         Args:
             operation: `CONVOLUTION`, `PRODUCT` or `POOL`.

@@ -51,7 +51,7 @@ class Prepared {
 
   template <typename Description, typename Primitive>
   void Add(const Description& found, std::vector<std::pair<int, size_t>> arguments) {
-    names_ += (names_.empty() ? "" : " ") + std::string(found.impl_info_str());
+    is_fast_ = is_fast_ && std::string(found.impl_info_str()).rfind("ref", 0) != 0;
     arguments.emplace_back(DNNL_ARG_SCRATCHPAD, Scratch(found.scratchpad_desc()));
     steps_.push_back({Primitive(found), std::move(arguments)});
   }
@@ -62,7 +62,8 @@ class Prepared {
   // Raises what oneDNN raises, and std::invalid_argument for buffers of other sizes.
   void Execute(const std::vector<Buffer>& operands, Buffer result) const;
 
-  bool is_fast() const { return names_.find("ref") == std::string::npos; }
+  // Whether the library has more than its loops of reference for every step.
+  bool is_fast() const { return is_fast_; }
 
  private:
   void Reorder(size_t from, size_t to);
@@ -70,7 +71,7 @@ class Prepared {
   size_t operands_;
   std::vector<dnnl::memory::desc> pieces_;
   std::vector<Step> steps_;
-  std::string names_;  // of the implementations
+  bool is_fast_ = true;
 };
 
 Prepared PrepareConvolution(const int64_t* numbers);

@@ -17,7 +17,9 @@ ffi::Error RunOnBuffers(ffi::ThreadPool pool, ffi::RemainingArgs operands,
                         ffi::Result<ffi::AnyBuffer> result, ffi::Span<const int64_t> numbers,
                         int64_t threads) {
   if (numbers.size() != operation.length) {
-    return ffi::Error::InvalidArgument("as many numbers are not known");
+    return ffi::Error::InvalidArgument(std::string("a case of ") + operation.name + " has " +
+                                       std::to_string(operation.length) + " numbers, not " +
+                                       std::to_string(numbers.size()));
   }
   std::vector<headrace::Buffer> given;
   for (size_t i = 0; i < operands.size(); ++i) {

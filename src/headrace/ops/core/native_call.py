@@ -14,6 +14,14 @@ from headrace.ops.core.parallel import available_cores
 #: Of fewer multiplications waking other threads takes longer than they would save.
 LEAST_TOGETHER = 1 << 22
 
+#: Room for so many spatial dimensions in what is handed over.
+_MOST_SPATIAL = 3
+
+
+def by_dimension(*rows: Sequence[int]) -> list[int]:
+    """Numbers of a case that there are for each spatial dimension: sizes, strides and the like."""
+    return [n for row in rows for n in (*row, *[0] * (_MOST_SPATIAL - len(row)))]
+
 
 def native_call(
     operation: str,

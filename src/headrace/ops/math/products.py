@@ -1,4 +1,7 @@
-"""Products on CPUs that XLA's library takes long for: tiny matrices, few terms, turned matrices.
+"""Products of matrices on CPUs: by XLA, term by term, or by the native library.
+
+What XLA's library takes long for is written otherwise: tiny matrices, few terms, turned matrices.
+All but those of few terms go to the native library where it is there (`product_native`).
 
 XLA calls its library, or runs plain loops, for one matrix after another: 20,000 products of 4x4
 take it 8 ms. Added up term by term, a column of all first matrices times a row of all second ones,

@@ -12,13 +12,11 @@ import jax
 import jax.numpy as jnp
 
 from headrace import native
-from headrace.ops.core.native_call import LEAST_TOGETHER, native_call
+from headrace.ops.core.native_call import LEAST_TOGETHER, by_dimension, native_call
 from headrace.ops.nn.conv_geometry import Geometry, out_shape
 
 #: Passes, as `operations.h` numbers them.
 _FORWARD, _INPUT, _FILTER = range(3)
-#: Room for so many spatial dimensions in what is handed over.
-_MOST_SPATIAL = 3
 #: Fewer multiplications take less time than handing them over.
 _LEAST = 1 << 17
 #: Input gradients of so many channels at most are XLA's.
@@ -96,7 +94,7 @@ def _numbers(
     spatial = slice(1, -1) if geo.channels_last else slice(2, None)
     channels = x_shape[-1] if geo.channels_last else x_shape[1]
     before, after = zip(*geo.pads, strict=True)
-    by_dimension = (
+    sizes = by_dimension(
         x_shape[spatial],
         w_shape[: geo.rank],
         out_shape(x_shape, w_shape, geo)[spatial],
@@ -105,10 +103,7 @@ def _numbers(
         before,
         after,
     )
-    numbers = [part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1]]
-    for values in by_dimension:
-        numbers += [*values, *[0] * (_MOST_SPATIAL - geo.rank)]
-    return tuple(int(n) for n in numbers)
+    return (part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1], *sizes)
 
 
 def _last(x: jax.Array, geo: Geometry) -> jax.Array:

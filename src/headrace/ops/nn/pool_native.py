@@ -10,13 +10,11 @@ import math
 import jax
 
 from headrace import native
-from headrace.ops.core.native_call import native_call
+from headrace.ops.core.native_call import by_dimension, native_call
 from headrace.ops.nn.pool_windows import Windows
 
 #: Parts, as `operations.h` numbers them.
 _MAXIMUM, _MEAN, _MAXIMUM_GRADIENT, _MEAN_GRADIENT = range(4)
-#: Room for so many spatial dimensions in what is handed over.
-_MOST_SPATIAL = 3
 #: Fewer elements under windows take less time than handing them over, and fewer than these less
 #: than waking other threads.
 _LEAST, _LEAST_TOGETHER = 1 << 17, 1 << 20
@@ -45,7 +43,7 @@ def mean_gradient(dy: jax.Array, windows: Windows) -> jax.Array | None:
 def _called(part: int, windows: Windows, operands: tuple[jax.Array, ...]) -> jax.Array | None:
     rank = len(windows.sizes) - 2
     outer = (0, rank + 1)
-    if not 1 <= rank <= _MOST_SPATIAL or any(
+    if not 1 <= rank <= 3 or any(
         windows.ksize[axis] != 1 or windows.strides[axis] != 1 or any(windows.pads[axis])
         for axis in outer
     ):
@@ -56,16 +54,9 @@ def _called(part: int, windows: Windows, operands: tuple[jax.Array, ...]) -> jax
     if work < _LEAST:
         return None
     before, after = zip(*windows.pads, strict=True)
-    numbers = [part, rank, windows.sizes[0], windows.sizes[-1]]
-    for values in (
-        windows.sizes,
-        windows.ksize,
-        windows.out,
-        windows.strides,
-        before,
-        after,
-    ):
-        numbers += [*values[1:-1], *[0] * (_MOST_SPATIAL - rank)]
+    rows = (windows.sizes, windows.ksize, windows.out, windows.strides, before, after)
+    spatial = by_dimension(*(row[1:-1] for row in rows))
+    numbers = [part, rank, windows.sizes[0], windows.sizes[-1], *spatial]
     shape = windows.out if part in (_MAXIMUM, _MEAN) else windows.sizes
     threads = 1 if work < _LEAST_TOGETHER else 0
     return native_call(native.POOL, numbers, operands, shape, threads)
