@@ -92,7 +92,11 @@ def test_in_graph_replication_by_hand(cluster):
 
 
 def test_between_graph_replication_with_replica_device_setter(cluster, mnist):
-    """Three workers train softmax regression, each with a graph of its own, asynchronously."""
+    """Three workers train softmax regression, each with a graph of its own, asynchronously.
+
+    The rate is the 0.1 at which a late gradient does no harm: at 0.5, two that are computed at the
+    tenth step and come as the last ones take the accuracy from 0.88 to 0.67.
+    """
     c = cluster(ps=2, worker=3)
     failed, seen, ready = [], [], threading.Event()
 
@@ -105,7 +109,7 @@ def test_between_graph_replication_with_replica_device_setter(cluster, mnist):
             y = tf.matmul(x, W) + b
             loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y_, logits=y))
             global_step = tf.Variable(0, name="global_step", trainable=False)
-            train_op = tf.train.GradientDescentOptimizer(0.5).minimize(loss, global_step=global_step)
+            train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=global_step)
             init_op = tf.global_variables_initializer()
             correct = tf.equal(tf.argmax(y, 1), tf.argmax(y_, 1))
             accuracy = tf.reduce_mean(tf.cast(correct, tf.float32))
@@ -142,7 +146,7 @@ def test_between_graph_replication_with_replica_device_setter(cluster, mnist):
     for task_index, places, accuracy in seen:
         worker = f"/job:worker/task:{task_index}"
         assert places == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:0", worker]
-        assert accuracy > 0.7
+        assert accuracy > 0.8
     names = [{k.name for k, _ in c["ps", i].task.store.items()} for i in (0, 1)]
     assert names == [{"W", "global_step"}, {"b"}]
 
