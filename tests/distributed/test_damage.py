@@ -36,6 +36,10 @@ def proxy_of_links(port, monkeypatch):
     return proxy
 
 
+def unreachable(*args, **kwargs):
+    raise ConnectionRefusedError("all is to go through the proxy")
+
+
 class Way:
     """A worker and a server whose links all go through a proxy, and a step that uses both."""
 
@@ -44,6 +48,8 @@ class Way:
         port = servers["ps", 0]._listener.endpoint.port
         if fallback:
             port = int(servers["ps", 0].address.rpartition(":")[2])
+        else:  # else two greetings that are damaged in turn would end the damage
+            monkeypatch.setattr(grpc_pipe, "connect", unreachable)
         self.proxy = proxy_of_links(port, monkeypatch)
         self.graph = tf.Graph()
         with self.graph.as_default():
@@ -190,6 +196,7 @@ def test_a_monitored_session_outlives_flips_in_tls(cluster, monkeypatch, tmp_pat
     proxy = proxy_of_links(servers["ps", 0]._listener.endpoint.port, monkeypatch)
     value = values(5000)
     sessions = CountsSessions()
+    folder = str(tmp_path / "checkpoints")
     flips, again = 0, 0
     try:
         with tf.Graph().as_default():
@@ -202,7 +209,7 @@ def test_a_monitored_session_outlives_flips_in_tls(cluster, monkeypatch, tmp_pat
                 counted = tf.assign_add(step, 1)
             with tf.train.MonitoredTrainingSession(
                 servers.target("worker"),
-                checkpoint_dir=str(tmp_path / "checkpoints"),
+                checkpoint_dir=folder,
                 hooks=[sessions],
                 save_checkpoint_steps=2,
                 save_summaries_steps=None,
@@ -222,6 +229,7 @@ def test_a_monitored_session_outlives_flips_in_tls(cluster, monkeypatch, tmp_pat
         assert proxy.flipped == flips
         assert 1 + flips // 2 < sessions.made <= 1 + flips
         assert again or direction == "up"
+        assert tf.train.latest_checkpoint(folder).endswith(f"-{seen}")
         assert eventually(lambda: not servers.leftovers())
     finally:
         proxy.close()

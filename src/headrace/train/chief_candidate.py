@@ -103,6 +103,7 @@ class ChiefCandidate:
         self._thread: threading.Thread | None = None
         self._is_over = False
         self._is_known = False
+        self._follows = False
         self._has_held = False
         self._holds = False
 
@@ -124,6 +125,12 @@ class ChiefCandidate:
         """Wait so long at most for the lease to be held or not, and return which."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_over or self._holds == until, seconds)
+            return self._holds
+
+    def settle(self, seconds: float) -> bool:
+        """Whether the lease is held; waits so long at most for the server to be reached again."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or self._follows, seconds)
             return self._holds
 
     def begin(self, restores: bool) -> bool:
@@ -169,9 +176,10 @@ class ChiefCandidate:
             logging.debug("The lease did not answer %s: %s", name, error)
             return 0
 
-    def _set(self, holds: bool) -> None:
+    def _set(self, holds: bool, follows: bool) -> None:
         with self._changed:
             self._is_known = True
+            self._follows = follows
             self._holds = holds and not self._is_over
             self._has_held |= holds
             self._changed.notify_all()
@@ -183,7 +191,7 @@ class ChiefCandidate:
                 self._follow()
             except (OpError, RuntimeError) as error:
                 logging.debug("Standing for the chief's duties ended: %s", error)
-            self._set(False)
+            self._set(False, follows=False)
             with self._changed:
                 self._changed.wait_for(lambda: self._is_over, _AGAIN)
 
@@ -199,8 +207,9 @@ class ChiefCandidate:
             if self._has_held and not holds:
                 # The server was started again, and knows nothing of who held it before.
                 run(self._requests["CLAIM", 0])
+                holds = bool(run(self._requests["STANDS", 0]))
             while not self._is_over:
-                self._set(holds)
+                self._set(holds, follows=True)
                 try:
                     run(
                         self._requests["HOLD", int(not holds)],

@@ -29,6 +29,8 @@ __all__ = ["ChiefDuties", "InheritedDuties", "LeasedSessionCreator"]
 
 #: How long between two looks at variables that have no values; seconds.
 _PAUSE = 1.0
+#: How long a worker waits at its end to know whether it has the duties again; seconds.
+_SETTLING = 5.0
 #: How often a worker looks whether the chief was lost; seconds. It takes longer if nobody answers.
 _LOOK = 2.0
 
@@ -172,6 +174,7 @@ class ChiefDuties(HookGroup):
         self._hooks: list[SessionRunHook] = []
         self._has_begun = False
         self._is_on_duty = False
+        self._was_on_duty = False
         self._session: Any = None
         self._coord: Any = None
 
@@ -196,6 +199,11 @@ class ChiefDuties(HookGroup):
         return self._hooks if self._is_on_duty else ()
 
     def end(self, session: Any) -> None:
+        candidate = self._creator.candidate
+        if self._was_on_duty and not self._is_on_duty and candidate is not None:
+            # If its connection broke a moment ago, nobody else may write the last checkpoint.
+            candidate.settle(_SETTLING)
+            self._keep_up()
         if self._is_on_duty:
             for hook in self._hooks:
                 hook.end(session)
@@ -215,7 +223,7 @@ class ChiefDuties(HookGroup):
         try:
             if (self._creator.is_chief or self._is_same_model()) and self._may_begin(candidate):
                 self._take_over()
-                self._is_on_duty = True
+                self._is_on_duty = self._was_on_duty = True
         except PREEMPTION_ERRORS:
             raise
         except Exception as error:

@@ -169,6 +169,7 @@ def reply(answer):
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "speaks HTTP"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "speaks something else .it began with b'SSH-2.0-'"),
+        (b"HEADRaCE" + bytes(8), "speaks something else .it began with b'HEADRaCE'"),
         (b"\x16\x03\x01" + bytes(20), "speaks TLS"),
         (struct.pack(">8sHI", b"HEADRACE", 9, 0), "speaks version 9 of the transport protocol"),
         (struct.pack(">8sHI", b"HEADRACE", VERSION, 1 << 20), "a greeting of 1048576 bytes"),

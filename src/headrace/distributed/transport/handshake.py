@@ -202,7 +202,7 @@ def _receive(sock: socket.socket, deadline: float) -> tuple[pb.Greeting, bytes]:
 def _foreign(magic: bytes) -> str:
     if magic[:1] == b"\x16":
         return "the peer speaks TLS, this task does not"
-    if magic[:4] in (b"GET ", b"POST", b"HEAD", b"PRI ", b"HTTP"):
+    if magic.startswith((b"GET ", b"POST ", b"HEAD ", b"PRI ", b"HTTP")):
         return "the peer speaks HTTP; the port is one for tensors"
     return f"the peer speaks something else (it began with {magic!r})"
 
