@@ -9,21 +9,17 @@ after the one before it, and programs with such calls run one at a time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import jax
-
 from headrace.executor.long_kernels import OF_MATRICES, equations, parts
+from headrace.executor.retracing import Retracing, retraced
 from headrace.ops.core.barrier import barrier
 
 __all__ = ["MATRIX_TURN", "factors_batches", "in_turn"]
 
 #: Held by the one program with calls of LAPACK for batches that runs.
 MATRIX_TURN = threading.Lock()
-#: Calls whose equations are taken in their place: by name, the parameter that has them.
-_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
-_CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 
 
 def factors_batches(jaxpr: Any) -> bool:
@@ -43,49 +39,22 @@ def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     programs on CPUs (`region_options.CPU_OPTIONS`).
     """
 
-    def ordered(*args: Any) -> Any:
-        traced, shapes = jax.make_jaxpr(function, return_shape=True)(*args)
-        outputs = _Turns().evaluate(traced.jaxpr, traced.consts, jax.tree.leaves(args))
-        return jax.tree.unflatten(jax.tree.structure(shapes), outputs)
-
-    return ordered
+    return retraced(function, lambda *traced: _Turns().evaluate(*traced))
 
 
-class _Turns:
+class _Turns(Retracing):
     """Evaluates a traced function, and puts its calls of LAPACK behind each other."""
 
     def __init__(self) -> None:
         #: What the last of them gave.
         self._last: list[Any] = []
 
-    def evaluate(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        """The outputs of traced equations for some arguments."""
-        known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-        known.update(zip(jaxpr.invars, args, strict=True))
-
-        def value_of(atom: Any) -> Any:
-            # A literal has its value with it. (`jax.extend.core` has the class, and takes longer to
-            # import than all of the executor.)
-            return atom.val if hasattr(atom, "val") else known[atom]
-
-        for equation in jaxpr.eqns:
-            given = [value_of(atom) for atom in equation.invars]
-            known.update(zip(equation.outvars, self._outputs(equation, given), strict=True))
-        return [value_of(atom) for atom in jaxpr.outvars]
-
-    def _outputs(self, equation: Any, given: list[Any]) -> list[Any]:
-        inner = equation.params.get(_CALLS.get(equation.primitive.name, ""))
-        if inner is not None:
-            return self.evaluate(
-                getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given
-            )
+    def outputs_of(self, equation: Any, given: list[Any]) -> list[Any]:
         takes_turn = _contains(equation)
         if takes_turn and self._last:
             behind = barrier((given, self._last))
             given = list(behind[0])
-        params = equation.primitive.get_bind_params(equation.params)
-        made = equation.primitive.bind(*given, **params)
-        outputs = list(made) if equation.primitive.multiple_results else [made]
+        outputs = super().outputs_of(equation, given)
         if takes_turn:
             self._last = outputs
         return outputs

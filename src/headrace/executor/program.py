@@ -14,6 +14,7 @@ from headrace.executor.beside import Beside
 from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
+from headrace.executor.flat_programs import flat, is_elementwise
 from headrace.executor.interrupts import NOBODY, LoopPolls
 from headrace.executor.last_reads import LastReads
 from headrace.executor.long_kernels import takes_long
@@ -100,6 +101,8 @@ class Program:
         self.is_long = False
         #: Whether it calls LAPACK for batches: no other such program runs at the same time.
         self.takes_turns = False
+        #: Whether its arrays have one dimension inside.
+        self.is_flat = False
         #: Code of each check.
         self.messages: dict[tuple[Node | None, str], int] = {}
         #: Where outputs only pass through: the large ones.
@@ -132,8 +135,12 @@ class Program:
         def program(*args: Any) -> Any:
             return self._trace(args[:count], args[-1] if has_loops else None)
 
+        if self.takes_turns:
+            program = in_turn(program)
+        elif self.is_flat:
+            program = flat(program)
         return jax.jit(
-            in_turn(program) if self.takes_turns else program,
+            program,
             donate_argnums=tuple(donated),
             keep_unused=spare > 0,
             compiler_options=region.compiler_options,
@@ -204,9 +211,12 @@ class Program:
         """What is compiled for such arguments; JAX keeps it for the call."""
         traced = self.function.trace(*args)  # type: ignore[attr-defined]
         region = self.region
-        if region.platform == "cpu" and not self.takes_turns:
-            self.takes_turns = factors_batches(traced.jaxpr.jaxpr)
-            if self.takes_turns:
+        if region.platform == "cpu" and not (self.takes_turns or self.is_flat):
+            jaxpr = traced.jaxpr.jaxpr
+            changes = bool(region.donated or self.recycled.positions)
+            self.takes_turns = factors_batches(jaxpr)
+            self.is_flat = not (self.takes_turns or changes) and is_elementwise(jaxpr)
+            if self.takes_turns or self.is_flat:
                 del self.function
                 traced = self.function.trace(*args)  # type: ignore[attr-defined]
         self.is_long = self.takes_turns or takes_long(traced.jaxpr.jaxpr)
