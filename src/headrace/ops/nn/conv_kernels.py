@@ -61,10 +61,19 @@ def _shift_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     multiplier = outputs // channels
     taps = w.reshape(-1, channels, multiplier)
     terms = []
-    for i, window in enumerate(windows(x, kernel, geo)):
+    for i, window in enumerate(_whole_windows(x, kernel, geo)):
         terms.append(window * taps[i, :, 0] if multiplier == 1 else window[..., None] * taps[i])
     total = _sum(terms)
     return total.reshape(*total.shape[: geo.rank + 1], outputs)
+
+
+def _whole_windows(x: jax.Array, kernel: Sequence[int], geo: Geometry) -> list[jax.Array]:
+    """The `windows` of an input whose padding is made before them: else XLA asks for each element
+    of each whether it is one of the zeros."""
+    if not any(map(any, geo.pads)):
+        return windows(x, kernel, geo)
+    unpadded = replace(geo, pads=((0, 0),) * geo.rank)
+    return windows(barrier(padded(x, geo)), kernel, unpadded)
 
 
 def _split_conv(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
@@ -181,7 +190,7 @@ def _phase_input_gradient(
         dx = conv_phases.by_products(sizes, w, _to_channels_last(dy, geo), **steps)
         if dx is not None:
             return _from_channels_last(dx, geo)
-    if max(geo.strides) == 1:
+    if max(geo.strides) == 1 and form is not _shift_conv:
         return None
     if geo.groups > 1 and form is _lax_conv:
         return None
@@ -227,7 +236,7 @@ def _shift_product(dy: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array:
     multiplier, channels = w.shape[-2:]
     taps = w.reshape(-1, multiplier, channels)
     terms = []
-    for i, window in enumerate(windows(dy, w.shape[: geo.rank], geo)):
+    for i, window in enumerate(_whole_windows(dy, w.shape[: geo.rank], geo)):
         if multiplier == 1:
             terms.append(window * taps[i, 0])
         else:
