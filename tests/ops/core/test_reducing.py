@@ -14,7 +14,19 @@ from headrace.executor.region_options import CPU_OPTIONS
 from headrace.ops.core.reducing import extreme_in_vectors, in_vectors, position_in_vectors
 
 #: Large enough to be folded; sizes that vectors divide, and odd ones.
-SHAPES = ((150_000,), (96, 320), (331, 101), (512, 16), (400, 30), (4, 28, 28, 8), (3, 32, 50, 3))
+SHAPES = (
+    (150_000,),
+    (96, 320),
+    (331, 101),
+    (512, 16),
+    (400, 30),
+    (35, 700),
+    (4, 28, 28, 8),
+    (3, 32, 50, 3),
+    (4, 56, 56, 64),
+    (8, 14, 14, 64),
+    (2, 37, 37, 16),
+)
 
 
 def _all_axes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -2,10 +2,13 @@
 
 XLA reduces a row to one number element by element: it may not change the order, so each addition
 waits for the one before it, and a core does a tenth of what it could. Here the row is folded first,
-into some sixteen sums side by side (and up to 64 times as many where all elements become one
-number, so that cores share them). The order depends on the shape alone, and sums of many parts
-round less than one long sum. A barrier keeps the steps apart: XLA would make one reduction of them
-again. What is reduced is still computed on the way.
+into sums of at most 32 elements side by side. The order depends on the shape alone, and sums of
+many parts round less than one long sum. A barrier keeps the steps apart: XLA would make one
+reduction of them again.
+
+What is reduced is computed on the way, as long as no more than 32 elements become one: XLA writes
+it to memory first otherwise, by a kernel of its own. The sum of the squares of [2048, 2048] took
+0.88 ms so, and takes 0.17; that of the columns of ``exp(x)`` of [200000, 16] 1.6 and 0.57.
 
 Several dimensions that lie beside each other are one: XLA's loops over more than one are 10 to 40
 times as long.
@@ -15,7 +18,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -28,14 +30,17 @@ from headrace.ops.core.barrier import barrier
 #: ``reduce(x, axes)``, one of `lax.reduce_sum` and its kin: the order must not matter.
 Reduce = Callable[[Any, tuple[int, ...]], Any]
 
+#: How many elements become one in the first step: at most, where there is a choice at least, and
+#: at least.
+_MOST, _FEWEST, _WORTH = 32, 16, 7
 #: How many partial results lie side by side, the best first: vectors of AVX-512 or AVX2.
-_LANES = (16, 32, 8, 24, 12, 20, 10, 40, 28)
-#: Into how many parts a dimension is cut that was several.
-_CUTS = (16, 32, 8, 64, 4, 2)
-#: As many such vectors at most where everything becomes one number.
-_PARTS = 64
+_LANES = (64, 32, 16, 48, 40, 28, 24, 20, 12, 10, 8)
+#: The same where none of these leaves steps that are long enough.
+_ANY_LANES = (16, 32, 8, 24, 12, 20, 10, 40, 28)
 #: Shorter rows are not folded.
 _LEAST_ROW = 64
+#: So many partial results are folded once more.
+_MANY = 4096
 #: Fewer elements take no time in any form, and one kernel less to compile.
 _LEAST = 1 << 13
 #: From so many on cores share the work.
@@ -76,29 +81,83 @@ def _is_large(x: Any) -> bool:
 def _reduce_run(reduce: Reduce, x: Any, axis: int, sizes: list[int]) -> Any:
     """Reduce one dimension, which was several of these sizes."""
     length, lead, beside = x.shape[axis], x.shape[:axis], x.shape[axis + 1 :]
-    if x.size < _LEAST or length < _LEAST_ROW:
+    if x.size < _LEAST or length < (_MOST if beside else _LEAST_ROW):
         return reduce(x, (axis,))
     if beside:
-        # XLA would see that the dimension was several, and take them apart again: it is cut where
-        # none of them ends.
-        ends = list(itertools.accumulate(sizes, operator.mul))
-        parts = next((n for n in _CUTS if length % n == 0 and n not in ends), 1)
-        if len(ends) == 1 or parts == 1:
-            return reduce(x, (axis,))
-        folded = reduce(lax.reshape(x, (*lead, parts, length // parts, *beside)), (axis + 1,))
-        return reduce(barrier(folded), (axis,))
-    lanes = next((n for n in _LANES if length % n == 0), 1)
-    if lanes == 1 and len(sizes) > 1 and sizes[-1] >= _LANES[0]:
-        x = lax.reshape(x, (*lead, length // sizes[-1], sizes[-1]))
-        folded = _reduce_run(reduce, x, axis, sizes[:-1])
-        return reduce(barrier(folded), (axis,))
+        return _reduce_columns(reduce, x, axis, sizes)
+    step, lanes = _cut(sizes)
     if lanes == 1:
+        # Nothing divides it: the last of the dimensions by itself, if it is long.
+        is_one = len(sizes) == 1 or sizes[-1] < _FEWEST
+        return reduce(x, (axis,)) if is_one else _reduce_last(reduce, x, axis, sizes)
+    x = lax.reshape(x, (*lead, length // lanes // step, step, lanes))
+    left = length // step
+    folded = lax.reshape(barrier(reduce(x, (axis + 1,))), (*lead, left))
+    return _reduce_run(reduce, folded, axis, [left]) if left >= _MANY else reduce(folded, (axis,))
+
+
+def _reduce_columns(reduce: Reduce, x: Any, axis: int, sizes: list[int]) -> Any:
+    """Reduce a dimension that is not the last one; it was several of these sizes."""
+    length, lead, beside = x.shape[axis], x.shape[:axis], x.shape[axis + 1 :]
+    if len(sizes) == 1 and x.size < _LEAST_SHARED:
         return reduce(x, (axis,))
-    rows = length // lanes
-    parts = math.gcd(rows, _PARTS) if x.size == length >= _LEAST_SHARED else 1
-    x = lax.reshape(x, (*lead, parts, rows // parts, lanes))
-    folded = barrier(reduce(x, (axis + 1,)))
-    return reduce(lax.reshape(folded, (*lead, parts * lanes)), (axis,))
+    step = _step_within(sizes)
+    if step >= _WORTH:
+        folded = reduce(lax.reshape(x, (*lead, length // step, step, *beside)), (axis + 1,))
+        return reduce(barrier(folded), (axis,))
+    return reduce(x, (axis,)) if len(sizes) == 1 else _reduce_last(reduce, x, axis, sizes)
+
+
+def _reduce_last(reduce: Reduce, x: Any, axis: int, sizes: list[int]) -> Any:
+    """Reduce the last of several dimensions that are one, and then the others."""
+    shape = (*x.shape[:axis], x.shape[axis] // sizes[-1], sizes[-1], *x.shape[axis + 1 :])
+    folded = barrier(reduce(lax.reshape(x, shape), (axis + 1,)))
+    return _reduce_run(reduce, folded, axis, sizes[:-1])
+
+
+def _cut(sizes: list[int]) -> tuple[int, int]:
+    """How many elements of a row become one in the first step, and how many such lie side by side;
+    1 if there is no such step. The row has all of several dimensions."""
+    lanes = _lanes(sizes[-1])
+    if lanes > 1:
+        return _step(sizes[-1] // lanes), lanes
+    step = _step_within(sizes[:-1])
+    if sizes[-1] >= _LANES[-1] and step >= _WORTH:
+        return step, sizes[-1]
+    length = math.prod(sizes)
+    lanes = _lanes(length) if len(sizes) > 1 else 1
+    if lanes == 1:
+        lanes = next((n for n in _ANY_LANES if length % n == 0), 1)
+    return _step(length // lanes), lanes
+
+
+def _lanes(length: int) -> int:
+    """How many partial results side by side leave long steps; 1 if there is no such divisor."""
+    fits = (n for n in _LANES if length % n == 0 and _FEWEST <= _step(length // n) <= _MOST)
+    return next(fits, 1)
+
+
+def _step(length: int) -> int:
+    """How many of so many elements become one in the first step: a divisor, all if there is none
+    that is worth it."""
+    step = _divisor(length, _MOST)
+    return step if step >= _WORTH else length
+
+
+def _step_within(sizes: list[int]) -> int:
+    """The same for the last of several dimensions, and as many before it as it has all of; any
+    divisor. Steps that end in the middle of another one are ten times as slow, now and then."""
+    step = 1
+    for size in reversed(sizes):
+        part = _divisor(size, _MOST // step)
+        step *= part
+        if part < size:
+            break
+    return step
+
+
+def _divisor(length: int, most: int) -> int:
+    return max(n for n in range(1, most + 1) if length % n == 0)
 
 
 def extreme_in_vectors(reduce: Reduce, pair: Callable[[Any, Any], Any], x: Any, axes: Any) -> Any:
