@@ -249,8 +249,8 @@ def _is_noticed(node: Node) -> bool:
 
 
 def _is_faster_outside(node: Node) -> bool:
-    """Whether a CPU makes the output of a node faster outside of programs."""
-    least = node.op_def.interpret_from
+    """Whether NumPy makes the output of a node faster on a CPU: the graph tells how large it is."""
+    least = node.op_def.traits.numpy_wins_from
     if least is None or flags.interpret == "never" or "/device:CPU:" not in node.device:
         return False
     return (num_elements_static(node.dims[0]) or 0) >= least

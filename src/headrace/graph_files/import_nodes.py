@@ -177,7 +177,7 @@ def _decode_node(node: NodeDef, producer_defaults: Mapping[str, Any]) -> NodePla
                 attrs[name] = decode(value, definition.kind)
             elif name == "_class":
                 colocation = _colocation(decode(value, "list(string)"))
-            elif name == "_validate_shape":  # see ops.export_graph
+            elif name == "_validate_shape":  # see `graph_files.export_graph`
                 attrs["validate_shape"] = decode(value, "bool")
             elif name == "_output_shapes":
                 shapes = decode(value, "list(shape)")[: op_def.traits.stated_outputs]

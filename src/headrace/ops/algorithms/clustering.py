@@ -34,11 +34,11 @@ define_op(
     shape=_nearest_shape,
     kernel=kernels.nearest_neighbors,
     interpret=kernels.nearest_neighbors_on_cpu,
-    interpret_from=0,
     static=(2,),
     effects=CHECKS,
     requires=[requirements.rank(2, 0, 1), requirements.scalar(2)],
     gradient=_NO_GRADIENT,
+    traits=Traits(numpy_wins_from=0),
 )
 
 
@@ -85,12 +85,14 @@ define_op(
     shape=_pass_shape,
     kernel=kernels.nearest_centers,
     interpret=kernels.nearest_centers_on_cpu,
-    interpret_from=0,
     effects=CHECKS,
     requires=[requirements.rank(2, 0, 1)],
     gradient=_NO_GRADIENT,
     cost=lambda op: 4.0 * _size(op, 0) * (_rows(op, 1) or 64),
-    traits=Traits(only_here="TensorFlow has several ops that do this one after the other"),
+    traits=Traits(
+        numpy_wins_from=0,
+        only_here="TensorFlow has several ops that do this one after the other",
+    ),
 )
 
 

@@ -28,8 +28,10 @@ define_op(
     shape=_shape,
     kernel=expectation,
     interpret=expectation_on_cpu,
-    interpret_from=0,
     effects=CHECKS,
     requires=[requirements.rank(2, 0, 2), requirements.rank(1, 1)],
-    traits=Traits(only_here="TensorFlow has several ops that do this one after the other"),
+    traits=Traits(
+        numpy_wins_from=0,
+        only_here="TensorFlow has several ops that do this one after the other",
+    ),
 )

@@ -240,9 +240,6 @@ class OpDef:
     effects: Effects = PURE
     cost: Callable[[Operation], float] | None = None
     shape_only: bool = False
-    #: With so many elements of output, a CPU makes them faster by ``interpret``, on all cores, than
-    #: in a program, on one. An unknown size counts as 0.
-    interpret_from: int | None = None
     traits: Traits = PLAIN
     #: The kind of resource whose handle this op makes ("variable", "queue" ...).
     makes_handle: str = ""
@@ -328,7 +325,6 @@ def define_op(
     effects: Effects = PURE,
     cost: Callable[[Operation], float] | None = None,
     shape_only: bool = False,
-    interpret_from: int | None = None,
     traits: Traits = PLAIN,
     makes_handle: str = "",
     provide: Callable[[Any, Any, Any], None] | None = None,
@@ -373,7 +369,6 @@ def define_op(
         effects=effects,
         cost=cost,
         shape_only=shape_only,
-        interpret_from=interpret_from,
         traits=traits,
         makes_handle=makes_handle,
         provide=provide,

@@ -61,9 +61,11 @@ class Traits:
         numpy_calls: so many calls NumPy takes for it, each of which looks at all elements once, in
             order; 0: nobody has counted them.
         product: it multiplies matrices; NumPy has a library for that of floating point numbers.
-        numpy_wins: ``numpy_wins(*inputs)``, of arrays of which only shapes and types are known:
-            whether NumPy takes so much less time than XLA on a CPU that the op runs beside the
-            program of the step. None: never.
+        numpy_wins: ``numpy_wins(*inputs)``, of arrays of which only shapes and types are known,
+            asked while a program is traced: whether NumPy, on all cores, takes so much less time
+            than XLA on a CPU that the op runs beside the program of the step. None: never.
+        numpy_wins_from: the same, asked before anything is traced: from so many elements of output
+            0 on, as the graph tells them. An unknown size counts as 0. None: never.
         repeats: its function bodies run any number of times.
         calls_once: its function body runs exactly once.
         own_arguments: its functions take values of their own (elements of a dataset) in the place
@@ -82,7 +84,8 @@ class Traits:
             functions.
         batch: how it treats a batch; None where its elements may depend on each other.
         only_here: TensorFlow has no such op, and files for it cannot be written with this one: why.
-            (Ops of ours that are written as others have a rule instead, see `ops.export_graph`.)
+            (Ops of ours that are written as others have a rule instead, see
+            `graph_files.export_graph`.)
         library: the module of TensorFlow 1.x by which programs load the library that has it: files
             are written with it, and only such programs can load them.
         as_shape: ``as_shape(op)``: of an op whose output may list the sizes of a shape, what the
@@ -119,6 +122,7 @@ class Traits:
     numpy_calls: int = 0
     product: bool = False
     numpy_wins: Callable[..., bool] | None = None
+    numpy_wins_from: int | None = None
     computes: bool = True
     repeats: bool = False
     calls_once: bool = False

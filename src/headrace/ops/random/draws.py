@@ -1,8 +1,8 @@
 """Random ops: their numbers are those of TensorFlow's CPU kernels for the same seeds.
 
-A stateful op owns a Philox state (see `kernels.philox`), which starts from its attributes ``seed``
-and ``seed2`` and moves on by a fixed amount at each run. A stateless op computes its state from
-its input ``seed``. The public functions are in `random_api`.
+A stateful op owns a Philox state (see `ops.random.philox`), which starts from its attributes
+``seed`` and ``seed2`` and moves on by a fixed amount at each run. A stateless op computes its state
+from its input ``seed``. The public functions are in `ops.random.api`.
 
 Ops that reject proposals (gamma, Poisson, bounded normal) use as many random words as the words
 themselves decide: they run on the host.
@@ -26,7 +26,7 @@ from headrace.ops.core.array_util import is_concrete, require_rank, static_int
 from headrace.ops.core.build import raw
 from headrace.ops.core.registry import RANDOM, Effects, NotDifferentiable, define_op
 from headrace.ops.core.static import static_shape
-from headrace.ops.core.traits import Traits
+from headrace.ops.core.traits import PLAIN, Traits
 from headrace.ops.random import fixed, host, philox, truncated
 
 _SEEDS = "seed: int = 0, seed2: int = 0"
@@ -79,15 +79,15 @@ def _define_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         gradient=_NO_GRADIENT,
         static=(0,),
         effects=RANDOM,
-        **_where_drawn(name),
+        traits=_where_drawn(name),
     )
 
 
-def _where_drawn(name: str) -> dict[str, Any]:
-    """What an op definition says of NumPy: XLA draws uniform numbers as fast."""
+def _where_drawn(name: str) -> Traits:
+    """What an op is like, by where it had better be drawn: XLA draws uniform numbers as fast."""
     if name.endswith("RandomUniform"):
-        return {}
-    return {"interpret_from": _DRAWN_BY_NUMPY, "traits": Traits(numpy_wins=_numpy_draws)}
+        return PLAIN
+    return Traits(numpy_wins_from=_DRAWN_BY_NUMPY, numpy_wins=_numpy_draws)
 
 
 def _numpy_draws(shape: Any, *_: Any) -> bool:
@@ -118,7 +118,7 @@ def _define_stateless_float(name: str, draw_np: Draw, draw_jax: Draw) -> None:
         interpret=interpret,
         gradient=_NO_GRADIENT,
         static=(0,),
-        **_where_drawn(name),
+        traits=_where_drawn(name),
     )
 
 
