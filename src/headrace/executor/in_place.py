@@ -49,7 +49,8 @@ class Access:
 
     Attributes:
         large: large variables that the nodes change and use the old values of.
-        parts: those of them of which a part is changed; ``whole``: the others.
+        changed_in_part: those of them of which a node changes a part only, rows as a rule.
+        changed_whole: the others.
     """
 
     def __init__(self, nodes: Sequence[Node], handles: Mapping[Edge, Any]) -> None:
@@ -57,7 +58,7 @@ class Access:
         self._handles = dict(handles)
         self._of: dict[Node, RegionState] = {}
         self._before: dict[Node, set[Node]] | None = None
-        self.large = self.parts = self.whole = frozenset[StateKey]()
+        self.large = self.changed_in_part = self.changed_whole = frozenset[StateKey]()
         writers = [n for n in nodes if n.op_def.effects.writes or n.op_def.lower is not None]
         written = {k for n in writers for k in self.of(n).writes}
         if not written:
@@ -68,9 +69,9 @@ class Access:
         large &= {k for n in nodes for k in self.of(n).reads}
         if sum(sizes[k] for k in large) >= LARGE_STATE:
             self.large = frozenset(large)
-            parts = {k for n in writers if _changes_parts(n) for k in self.of(n).writes}
-            self.parts = self.large & parts
-            self.whole = self.large - parts
+            in_part = {k for n in writers if _changes_in_part(n) for k in self.of(n).writes}
+            self.changed_in_part = self.large & in_part
+            self.changed_whole = self.large - in_part
 
     def of(self, node: Node) -> RegionState:
         """What one node does."""
@@ -154,14 +155,15 @@ def _sizes(handles: Mapping[Edge, Any]) -> dict[StateKey, float]:
     return found
 
 
-def _changes_parts(node: Node) -> bool:
+def _changes_in_part(node: Node) -> bool:
     """Whether a node changes a part of a variable, rather than all of it: such updates check."""
     effects = node.op_def.effects
     if effects.writes and effects.checks:
         return True
     if node.op_def.lower is None:
         return False
-    return any(_changes_parts(n) for body in functions_in(node) for n in function_step(body).nodes)
+    inner = (n for body in functions_in(node) for n in function_step(body).nodes)
+    return any(map(_changes_in_part, inner))
 
 
 def waiting_changes(
@@ -312,13 +314,17 @@ def make_region(
         return Region(nodes, dynamic, static, outputs, handles, options)
     access = Access(nodes, handles)
     if not access.large:
-        return Region(nodes, dynamic, static, outputs, handles, options, parts=True)
+        return Region(nodes, dynamic, static, outputs, handles, options, may_part=True)
     access.put_changes_last()
     nodes = access.nodes
     parting = _Parting(access, dynamic, static, handles)
     if not parting.first:
-        in_place = InPlace(is_large=True, parts=access.parts, whole=access.whole)
-        return Region(nodes, dynamic, static, outputs, handles, options, in_place, parts=True)
+        in_place = InPlace(
+            is_large=True,
+            changed_in_part=access.changed_in_part,
+            changed_whole=access.changed_whole,
+        )
+        return Region(nodes, dynamic, static, outputs, handles, options, in_place, may_part=True)
     # What crosses from the first to the rest are further outputs of the first.
     rest_dynamic, rest_static, rest_handles = inputs(parting.rest, set(parting.rest))
     wanted = {*outputs, *rest_dynamic, *rest_static}
@@ -331,7 +337,7 @@ def make_region(
         [(n, i) for n in parting.first for i in range(len(n.dtypes)) if (n, i) in wanted],
         first_handles,
         options,
-        parts=True,
+        may_part=True,
     )
     rest = Region(
         parting.rest,
@@ -340,8 +346,8 @@ def make_region(
         [e for e in outputs if e[0] in rest_own],
         rest_handles,
         options,
-        InPlace(True, parting.trusted(handles), access.parts, access.whole),
-        parts=True,
+        InPlace(True, parting.trusted(handles), access.changed_in_part, access.changed_whole),
+        may_part=True,
     )
     return PartedRegion(nodes, dynamic, static, outputs, first, rest)
 

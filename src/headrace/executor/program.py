@@ -44,14 +44,14 @@ class InPlace(NamedTuple):
         is_large: whether it changes large variables at all; early checks then follow views of
             what comes in.
         trusted: what has been checked before the region runs.
-        parts: large variables that it changes in part; ``whole``: large ones that it changes as a
-            whole. What reads them comes first (see `executor.last_reads`).
+        changed_in_part: large variables of which it changes a part; ``changed_whole``: large ones
+            that it changes as a whole. What reads them comes first (see `executor.last_reads`).
     """
 
     is_large: bool = False
     trusted: frozenset[Covered] = frozenset()
-    parts: frozenset[StateKey] = frozenset()
-    whole: frozenset[StateKey] = frozenset()
+    changed_in_part: frozenset[StateKey] = frozenset()
+    changed_whole: frozenset[StateKey] = frozenset()
 
 
 NOTHING_LARGE = InPlace()
@@ -293,7 +293,8 @@ class Program:
         state: dict[StateKey, Any] = dict(zip(state_keys, args, strict=False))
         in_place = region.in_place
         # Elsewhere XLA has put operations in order by the time that it copies.
-        reads = LastReads(in_place.parts, in_place.whole if region.platform == "cpu" else ())
+        whole = in_place.changed_whole if region.platform == "cpu" else ()
+        reads = LastReads(in_place.changed_in_part, whole)
         tracing = Tracing(state, region.platform, reads)
         on_host = region.options.host is not None and region.platform == "cpu"
         tracing.may_leave = on_host and flags.interpret != "never"

@@ -62,7 +62,8 @@ class Region:
     Attributes:
         dynamic: edges that come in as arrays; ``static``: edges whose values the program is
             compiled for; ``outputs``: edges that others need.
-        sizes: what of it depends on sizes that change, where a plan may take that out of it.
+        sizes: what of it depends on sizes that change; None unless it ``may_part``: unless a plan
+            takes out of it what it asks for.
         spare: how lists of rows are filled up, so that one program serves many lengths.
         donated: state that the region replaces, whose buffers XLA reuses; ``kept``: state that it
             only reads; ``written``: all state that it returns.
@@ -77,7 +78,7 @@ class Region:
         handles: dict[Edge, ResourceHandle],
         options: RegionOptions,
         in_place: InPlace = NOTHING_LARGE,
-        parts: bool = False,
+        may_part: bool = False,
     ) -> None:
         self.nodes = nodes
         self.dynamic = dynamic
@@ -92,7 +93,7 @@ class Region:
         self.early = EarlyChecks(
             nodes, [*dynamic, *static], handles, in_place.is_large, in_place.trusted
         )
-        self.sizes = ChangingSizes(self) if parts else None
+        self.sizes = ChangingSizes(self) if may_part else None
         self.spare = SpareRows.of(nodes, dynamic, outputs, handles, self.early.nodes)
         self.touched = touched = RegionState(nodes, handles, self.early.nodes)
         self.written: list[StateKey] = list(touched.writes)
@@ -101,7 +102,7 @@ class Region:
         # has its variables in memory once, not twice.
         self.donated = [k for k in self.written if k in touched.reads]
         self.kept = [k for k in touched.reads if k not in touched.writes]
-        self.together = SideBySide(nodes, handles, in_place.parts)
+        self.together = SideBySide(nodes, handles, in_place.changed_in_part)
         self.read_keys: list[StateKey] = [*self.donated, *self.kept]
         self.keeps_old = False
         self.pending: Any = None
