@@ -97,7 +97,8 @@ class Prepared:
         self.interpret = bind_attrs(d.interpret, d.interpret_params, node.attrs)
         self.host = bind_attrs(d.host, d.host_params, node.attrs)
         self.outputs = len(node.dtypes)
-        #: What a host op has worked out and keeps for its next run.
+        #: What has been worked out for a run of the node and is kept for the next: by its host op,
+        #: and by who runs it.
         self.memo: dict[Any, Any] = {}
         #: Whether an op in its bodies may wait for another; worked out on first use.
         self.may_block: bool | None = None
@@ -159,7 +160,7 @@ class Evaluation:
 
     #: Whether values are tracers of a program being compiled.
     tracing = False
-    #: Whether only the forms of values are wanted (see `ops.kernels.control.Probe`).
+    #: Whether only the forms of values are wanted (see `ops.control.flow_kernels.Probe`).
     probing = False
     #: The node being evaluated.
     current: Node | None = None
@@ -229,7 +230,7 @@ class Evaluation:
     def write(self, key: StateKey, value: Any) -> None:
         raise NotImplementedError
 
-    def _stateful_call(
+    def stateful_call(
         self, node: Node, call: Callable[..., Any], args: list[Any], p: Prepared
     ) -> Sequence[Any]:
         """Call an implementation with the state it reads, and store the state it returns."""
@@ -367,7 +368,7 @@ class Tracing(Evaluation):
             handles = [args[i] for i in p.effects.reads]
             changed = [args[i] for i in p.effects.writes]
             self.reads.before_change(changed, self.state)
-            outputs = self._stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
+            outputs = self.stateful_call(node, p.kernel, args, p)  # type: ignore[arg-type]
             if not changed:
                 outputs = self._noted(node, handles, outputs)
             self.count(node, outputs, args)
@@ -491,7 +492,7 @@ class Interpreting(Evaluation):
                 else:
                     result = p.interpret(*grouped(args, p.groups))
                 return as_outputs(result, p.outputs)
-            return self._stateful_call(node, p.interpret, args, p)
+            return self.stateful_call(node, p.interpret, args, p)
         d = p.op_def
         if d.makes_handle:
             handle = handle_for(node)

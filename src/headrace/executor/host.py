@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, OpError, UnimplementedError
+from headrace.errors import InvalidArgumentError, UnimplementedError
 from headrace.executor.batches import filled
 from headrace.executor.claims import held
 from headrace.executor.evaluate import (
@@ -27,7 +27,6 @@ from headrace.executor.evaluate import (
 )
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
-from headrace.executor.policy import AT_ONCE
 from headrace.executor.region import Region
 from headrace.executor.region_options import CPU_OPTIONS, RegionOptions, scope_on
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, owned
@@ -290,7 +289,7 @@ class HostRunner:
         if p.pure:
             outputs = entry.call(args)
             return outputs if size is None else [o[:size] for o in outputs]
-        return evaluation._stateful_call(node, lambda *a, **k: entry.call_state(a, k), args, p)
+        return evaluation.stateful_call(node, lambda *a, **k: entry.call_state(a, k), args, p)
 
     def run_traced(
         self, node: Node, args: Sequence[Any], store: ResourceStore, step: Any = None
@@ -309,9 +308,13 @@ class HostRunner:
         outputs = [(node, i) for i in range(len(node.dtypes))]
         region = self._regions.get(node)
         if region is None:
-            options = RegionOptions(None, None, _plain_error, lambda *_: AT_ONCE, None)
             region = self._regions[node] = Region(
-                [node], [e for _, e in dynamic], [e for _, e in static], outputs, handles, options
+                [node],
+                [e for _, e in dynamic],
+                [e for _, e in static],
+                outputs,
+                handles,
+                RegionOptions.at_once(),
             )
         try:
             given = [args[i] for i, _ in dynamic]
@@ -339,10 +342,6 @@ def _touched(node: Node, args: Sequence[Any]) -> tuple[list[StateKey], list[Stat
 
 def _is_handle(value: Any) -> bool:
     return isinstance(value, ResourceHandle)
-
-
-def _plain_error(error: Exception) -> OpError:
-    return InvalidArgumentError(None, None, str(error))
 
 
 class _SingleOp:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, OpError
+from headrace.errors import OpError
 from headrace.executor.evaluate import NeedsHost
-from headrace.executor.policy import AT_ONCE, most_evaluations
+from headrace.executor.policy import most_evaluations
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey
 from headrace.graph import dtypes
 from headrace.ops.control import tensor_list_kernels as lists
@@ -218,9 +218,7 @@ class _ListLoop:
             [],
             [(made, i) for i, t in enumerate(types) if t is not dtypes.resource],
             {e: a for e, a in pairs if _is_handle(a)},
-            RegionOptions(
-                options.device, None, _explain, lambda *_: AT_ONCE, options.compiler_options
-            ),
+            RegionOptions.at_once(options.device, compiler_options=options.compiler_options),
         )
         region.keep_old(True)  # it would give away what belongs to the session
         return region
@@ -342,10 +340,6 @@ def _without_room(value: TensorList) -> TensorList:
 
 def _is_handle(value: Any) -> bool:
     return isinstance(value, ResourceHandle)
-
-
-def _explain(error: Exception) -> OpError:
-    return InvalidArgumentError(None, None, str(error))
 
 
 __all__ = ["ListLoops"]

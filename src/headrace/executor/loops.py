@@ -12,9 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.evaluate import NeedsHost
-from headrace.executor.policy import AT_ONCE
 from headrace.executor.region import Region
 from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore
@@ -113,7 +111,7 @@ class _BoundedLoop:
         )
         pairs = list(zip(node.inputs, args, strict=True))
         handles = {e: a for e, a in pairs if isinstance(a, ResourceHandle)}
-        options = RegionOptions(None, self.host, _explain, lambda *_: AT_ONCE, None)
+        options = RegionOptions.at_once(host=self.host)
         return _LoopRegion(
             [bounded],
             [e for e, a in pairs if not isinstance(a, ResourceHandle)],
@@ -126,7 +124,3 @@ class _BoundedLoop:
 
 def _is_value(node: Node, index: int) -> bool:
     return node.dtypes[index] is not dtypes.resource
-
-
-def _explain(error: Exception) -> OpError:
-    return InvalidArgumentError(None, None, str(error))

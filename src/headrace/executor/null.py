@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.executor.early_checks import maker_of
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.graph import dtypes
 from headrace.graph.dtypes import DType
 from headrace.graph.tensor import Dims
 from headrace.ops.control.tensor_list_kernels import TensorList
-from headrace.passes.ir import Node
 
 if TYPE_CHECKING:
     from headrace.executor.region import Region
@@ -45,11 +45,11 @@ class NullProgram:
         self.outputs = [null_value(n.dtypes[i], n.dims[i]) for n, i in region.outputs]
         self.reads = [k for k in region.touched.reads if k not in region.touched.optional]
         known = region.handles.items()
-        makers = {h: _maker(edge[0]) for edge, h in known if isinstance(h, ResourceHandle)}
+        makers = {h: maker_of(edge[0]) for edge, h in known if isinstance(h, ResourceHandle)}
         self.writes: dict[ResourceHandle, Any] = {}
         for key in region.written:
             maker = makers.get(key) if isinstance(key, ResourceHandle) else None
-            if isinstance(key, ResourceHandle) and maker is not None:
+            if isinstance(key, ResourceHandle) and maker is not None and maker.op_def.makes_handle:
                 shape = maker.attrs["shape"]
                 dims = None if shape is None else shape.as_tuple
                 self.writes[key] = null_value(maker.attrs["dtype"], dims)
@@ -66,12 +66,3 @@ class NullProgram:
                     self.region.first_value(store, key)
             store.put_all(list(self.writes), list(self.writes.values()))
         return list(self.outputs)
-
-
-def _maker(node: Node) -> Node | None:
-    """The node that makes the handle that ``node`` hands on."""
-    while not node.op_def.makes_handle:
-        if not node.inputs:
-            return None
-        node = node.inputs[0][0]
-    return node

@@ -427,7 +427,6 @@ __all__ = [
     "costs_less",
     "costs_less_as_run",
     "most_evaluations",
-    "node_cost",
     "runs_before_compiling",
     "runs_to_pay",
     "runs_to_pay_beside_loops",

@@ -20,6 +20,7 @@ from headrace.executor.early_checks import EarlyChecks
 from headrace.executor.evaluate import (
     Interpreting,
     NeedsHost,
+    TookTooLong,
     Values,
     initial_stream,
     with_op,
@@ -43,7 +44,7 @@ from headrace.executor.side_by_side import SideBySide
 from headrace.executor.spare_rows import SpareRows
 from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.tracing_step import StepContext
-from headrace.executor.waiting import TookTooLong, Waiting
+from headrace.executor.waiting import Waiting
 from headrace.graph.dtypes import variant
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.core import checks

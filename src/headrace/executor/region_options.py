@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from headrace.errors import OpError
-from headrace.executor.policy import Runs
+from headrace.errors import InvalidArgumentError, OpError
+from headrace.executor.policy import AT_ONCE, Runs
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.passes.ir import Edge, Node
 from headrace.settings import flags
@@ -59,6 +59,13 @@ class RegionOptions:
         self.passes_on = passes_on
         self.programs = 0
 
+    @classmethod
+    def at_once(
+        cls, device: Any = None, host: Any = None, compiler_options: dict[str, Any] | None = None
+    ) -> RegionOptions:
+        """For a region that its first run compiles; what JAX or XLA raises is quoted."""
+        return cls(device, host, _quoted, lambda *_: AT_ONCE, compiler_options)
+
     def scope(self) -> Any:
         """The JAX settings under which programs are traced and called."""
         return scope_on(self.device)
@@ -75,6 +82,10 @@ class RegionOptions:
             else v
             for v in values
         ]
+
+
+def _quoted(error: Exception) -> OpError:
+    return InvalidArgumentError(None, None, str(error))
 
 
 @cache

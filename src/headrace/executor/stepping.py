@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.executor.policy import node_cost
 from headrace.executor.threads import step_threads
 from headrace.executor.touched import has_loops
 from headrace.executor.tracing_step import StepContext
 from headrace.executor.transfers import RECV, SEND
 from headrace.executor.units import Unit
+from headrace.placement.cost import node_cost
 
 #: Units that cost more operations than this run in a thread of their own.
 INLINE_COST = 1e6
