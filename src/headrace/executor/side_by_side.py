@@ -11,7 +11,7 @@ The plan depends on the graph alone, and so do the bits of what it gives.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -33,6 +33,8 @@ from headrace.executor.resources import ResourceHandle
 from headrace.executor.rounding import in_order, kind_of
 from headrace.graph.shapes import num_elements_static
 from headrace.passes.ir import Edge, Node
+
+_log = logging.getLogger(__name__)
 
 #: Fewer equal nodes stay single.
 LEAST = 16
@@ -347,20 +349,33 @@ def evaluate_plan(evaluation: Evaluation, plan: Plan, values: Values) -> None:
         if isinstance(unit, list):
             evaluation.evaluate_all(unit, values)
         elif isinstance(unit, Taking):
-            # What fails is evaluated singly, to fail as the graph has it.
-            with contextlib.suppress(Exception):
+            try:
                 stack = _joined([_piece(piece, values, stacks) for piece in unit.pieces])
                 values[unit.node] = (_take_stack(evaluation, unit.node, stack),)
-            evaluation.evaluate_all((unit.node,), values)
+            except Exception as error:
+                _evaluate_singly(evaluation, [unit.node], values, error)
         else:
             try:
                 stack = _evaluate_group(evaluation, unit, values, stacks)
-            except Exception:
-                evaluation.evaluate_all(unit.nodes, values)
+            except Exception as error:
+                _evaluate_singly(evaluation, unit.nodes, values, error)
                 continue
             stacks[unit] = stack
             for place, node in enumerate(unit.nodes):
                 values[node] = Member(stack, place)  # type: ignore[assignment]
+
+
+def _evaluate_singly(
+    evaluation: Evaluation, nodes: list[Node], values: Values, error: Exception
+) -> None:
+    """Evaluate nodes one by one after a call for all of them, or on their stack, has failed.
+
+    It fails by whatever a kernel of NumPy, JAX or ours raises. Mostly one of the nodes is to blame:
+    it fails again, as the graph has it, and its error names it. Where none does, the call was at
+    fault, and only this line tells.
+    """
+    _log.debug("%s and others are evaluated one by one: %r", nodes[0].name, error)
+    evaluation.evaluate_all(nodes, values)
 
 
 def _piece(piece: StackPart, values: Values, stacks: dict[EqualNodes, Any]) -> Any:
