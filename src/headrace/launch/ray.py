@@ -103,20 +103,23 @@ def run(
     each = Resources(cpus, gpus, memory)
     jobs = ("ps", "chief", "worker", "evaluator")
     more["resources"] = {**dict.fromkeys(jobs, each), **more.get("resources", {})}
-    is_script = isinstance(function, str)
-    if not is_script and not callable(function):
+    called: Callable[[], Any] | None = None  # none for a script
+    if isinstance(function, str):
+        name = function
+    elif not callable(function):
         raise TypeError(f"Give a function, or the name of a script, not {function!r}.")
-    if not is_script and arguments:
+    elif arguments:
         raise ValueError("arguments= are those of a script; a function is called without any.")
-    name = function if isinstance(function, str) else getattr(function, "__name__", "function")
+    else:
+        name, called = getattr(function, "__name__", "function"), function
     job = LaunchJob(name, tuple(arguments), ps=ps, workers=workers, **more)
-    if is_script:
+    if called is None:
         source_of(name, job.as_module)
     options = options or RayOptions()
-    with connected(options, log_to_driver=not is_script) as ray:
-        if not isinstance(function, str):
-            check_carried(ray, name, function)
-        driver = _Driver(ray, job, options, None if isinstance(function, str) else function)
+    with connected(options, log_to_driver=called is not None) as ray:
+        if called is not None:
+            check_carried(ray, name, called)
+        driver = _Driver(ray, job, options, called)
         driver.run()
     if driver.supervisor.exit_status:
         status = driver.supervisor.exit_status
