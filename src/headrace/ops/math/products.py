@@ -52,16 +52,16 @@ def dot_general(
     preferred_element_type: Any = None,
     **more: Any,
 ) -> Any:
-    """`lax.dot_general`, term by term where that is quicker: the last bits may differ.
+    """`lax.dot_general`, made otherwise where that is quicker: the last bits may differ.
 
-    That may be for ``a`` [..., m, k] or [..., k, m] and ``b`` [..., k, n] or [..., n, k], with
-    equal leading dimensions in place of the dots; the result is [..., m, n]. All else, and
-    ``more``, goes to `lax` as it is.
+    That is term by term, by the native library, or with the two exchanged, for ``a`` [..., m, k] or
+    [..., k, m] and ``b`` [..., k, n] or [..., n, k], with equal leading dimensions in place of the
+    dots; the result is [..., m, n]. All else, and ``more``, goes to `lax` as it is.
     """
     (contracted, stacks) = dimension_numbers
     if preferred_element_type in (None, a.dtype) and _is_plain(a, b, contracted, stacks):
         a_axis, b_axis = contracted[0][0], contracted[1][0]
-        if _is_quick(a, b, a_axis, b_axis):
+        if _is_better_by_terms(a, b, a_axis, b_axis):
             return _by_terms(a, b, a_axis, b_axis)
         by_library = product_native.product(a, b, a_axis, b_axis)
         if by_library is not None:
@@ -90,7 +90,7 @@ def _is_plain(a: Any, b: Any, contracted: Any, stacks: Any) -> bool:
     return jax.default_backend() == "cpu"
 
 
-def _is_quick(a: Any, b: Any, a_axis: int, b_axis: int) -> bool:
+def _is_better_by_terms(a: Any, b: Any, a_axis: int, b_axis: int) -> bool:
     """Whether to add up terms; not in bfloat16, whose sums are made in float32."""
     if a.dtype.name == "bfloat16":
         return False

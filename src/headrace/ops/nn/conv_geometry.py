@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
+
+#: How many spatial dimensions there are, and whether channels are last.
 FORMATS = {
     "NHWC": (2, True),
     "NCHW": (2, False),
@@ -20,7 +24,15 @@ SPATIAL_LETTERS = {2: "HW", 3: "DHW"}
 
 @dataclass(frozen=True)
 class Geometry:
-    """What a convolution needs beside its operands, per spatial dimension."""
+    """What a convolution needs beside its operands.
+
+    Attributes:
+        channels_last: whether they are, of its input and output.
+        strides, dilations: by spatial dimension.
+        pads: elements of padding before and after each spatial dimension.
+        groups: so many parts of the channels do not meet each other.
+        cpu: whether it is for XLA on CPUs.
+    """
 
     channels_last: bool
     strides: tuple[int, ...]
@@ -89,6 +101,11 @@ def geometry_of(
     data_format: str,
     platform: str,
 ) -> Geometry:
+    """The geometry of a convolution of such operands; attributes are those of the graph.
+
+    Raises:
+        ValueError: if they do not fit together, or a format or a padding is not known.
+    """
     if data_format not in FORMATS:
         raise ValueError(f"data_format must be one of {sorted(FORMATS)}, got {data_format!r}")
     rank, channels_last = FORMATS[data_format]
@@ -119,16 +136,34 @@ def geometry_of(
     return Geometry(channels_last, stride, dilation, pads, channels // depth, platform == "cpu")
 
 
+def counts_of_windows(
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> tuple[int, ...]:
+    """How many windows there are along each dimension; 0 where none fits."""
+    rows = zip(sizes, window, strides, dilations, pads, strict=True)
+    return tuple(max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1) for n, k, s, d, (lo, hi) in rows)
+
+
 def out_sizes(sizes: Sequence[int], kernel: Sequence[int], geo: Geometry) -> tuple[int, ...]:
-    return tuple(
-        max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1)  # 0 where no window fits
-        for n, (lo, hi), k, d, s in zip(
-            sizes, geo.pads, kernel, geo.dilations, geo.strides, strict=True
-        )
-    )
+    """The spatial sizes of the convolution of an input of such sizes."""
+    return counts_of_windows(sizes, kernel, geo.strides, geo.dilations, geo.pads)
 
 
 def out_shape(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tuple[int, ...]:
     """The shape of the convolution."""
     out = out_sizes(geo.spatial(x_shape), w_shape[: geo.rank], geo)
     return (x_shape[0], *out, w_shape[-1]) if geo.channels_last else (x_shape[0], w_shape[-1], *out)
+
+
+def to_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
+    """An input or output of a convolution, its channels moved behind the rest if they are first."""
+    return x if geo.channels_last else jnp.moveaxis(x, 1, -1)
+
+
+def from_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
+    """The same array in the format of the geometry."""
+    return x if geo.channels_last else jnp.moveaxis(x, -1, 1)

@@ -3,6 +3,9 @@
 Filters are laid out spatial dimensions first (HWIO, DHWIO); `strides`, `dilations` and
 `explicit_paddings` follow the dimension order of `data_format`, as in the graph attributes.
 
+Each pass is made by the native library first, where that is there and faster (`conv_native`). All
+else is for XLA alone:
+
 On the CPU, XLA hands flat float32 convolutions without groups to a fast library and all else to
 plain loops that are ten to a hundred times slower. So for `platform="cpu"` the other cases are
 written here as shifted multiply-adds (one channel per group), one convolution per group, matrix
@@ -28,16 +31,19 @@ from headrace.ops.nn.conv_geometry import (
     FORMATS,
     SPATIAL_LETTERS,
     Geometry,
+    from_channels_last,
     geometry_of,
     out_shape,
+    to_channels_last,
 )
 from headrace.ops.nn.conv_products import LIBRARY_DTYPES, MAX_UNROLLED, by_taps, padded, windows
 
 # Above this many groups one convolution per group costs more to compile than it wins.
 _MAX_SPLIT_GROUPS = 64
 
-# A filter's gradient of single channels is summed over so many rows at once, at most and at least.
-_MOST_ROWS, _LEAST_ROWS = 16, 4
+# The gradient of a filter of single channels sums so many rows of the output at once, at most and
+# at least; where their number has no such divisor, pictures are cut into strips that have.
+_MOST_SUMMED_ROWS, _LEAST_SUMMED_ROWS = 16, 4
 
 # --- forms of the forward convolution -------------------------------------------------------
 
@@ -123,14 +129,6 @@ def _sum(terms: Sequence[jax.Array]) -> jax.Array:
     return sum(terms[1:], terms[0])
 
 
-def _to_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
-    return x if geo.channels_last else jnp.moveaxis(x, 1, -1)
-
-
-def _from_channels_last(x: jax.Array, geo: Geometry) -> jax.Array:
-    return x if geo.channels_last else jnp.moveaxis(x, -1, 1)
-
-
 # --- the three passes ------------------------------------------------------------------------
 
 
@@ -155,7 +153,7 @@ def _apply_form(form: conv_products.Form, x: jax.Array, w: jax.Array, geo: Geome
     if form is _lax_conv:
         return _lax_conv(x, w, geo)
     last = replace(geo, channels_last=True)
-    return _from_channels_last(form(_to_channels_last(x, geo), w, last), geo)
+    return from_channels_last(form(to_channels_last(x, geo), w, last), geo)
 
 
 def _input_gradient(
@@ -187,9 +185,9 @@ def _phase_input_gradient(
     sizes = geo.spatial(x_shape)
     steps: dict[str, Any] = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
     if geo.groups == 1 and dy.dtype.name in LIBRARY_DTYPES:
-        dx = conv_phases.by_products(sizes, w, _to_channels_last(dy, geo), **steps)
+        dx = conv_phases.by_products(sizes, w, to_channels_last(dy, geo), **steps)
         if dx is not None:
-            return _from_channels_last(dx, geo)
+            return from_channels_last(dx, geo)
     if max(geo.strides) == 1 and form is not _shift_conv:
         return None
     if geo.groups > 1 and form is _lax_conv:
@@ -212,12 +210,12 @@ def _phase_input_gradient(
     dx = conv_phases.input_gradient(
         sizes,
         w,
-        _to_channels_last(dy, geo),
+        to_channels_last(dy, geo),
         **steps,
         dense=dense,
         merges=form is not _shift_conv,
     )
-    return None if dx is None else _from_channels_last(dx, geo)
+    return None if dx is None else from_channels_last(dx, geo)
 
 
 def _split_input_gradient(
@@ -258,7 +256,7 @@ def _filter_gradient(
     if form in (_shift_conv, _split_conv):
         last = replace(geo, channels_last=True)
         by_form = _shift_filter_gradient if form is _shift_conv else _split_filter_gradient
-        return by_form(_to_channels_last(x, geo), w_shape, _to_channels_last(dy, geo), last)
+        return by_form(to_channels_last(x, geo), w_shape, to_channels_last(dy, geo), last)
     if form is _lax_conv:
         strips, axis = conv_strips.count(x.shape, w_shape, geo)
         if strips > 1:
@@ -278,9 +276,9 @@ def _shift_filter_gradient(
     """
     axis = geo.rank - 2
     rows = dy.shape[axis + 1]
-    strip = max(n for n in range(1, _MOST_ROWS + 1) if rows % n == 0)
-    if strip < min(rows, _LEAST_ROWS):
-        x, dy, geo = conv_strips.cut(x, w_shape, dy, geo, -(-rows // _MOST_ROWS), axis)
+    strip = max(n for n in range(1, _MOST_SUMMED_ROWS + 1) if rows % n == 0)
+    if strip < min(rows, _LEAST_SUMMED_ROWS):
+        x, dy, geo = conv_strips.cut(x, w_shape, dy, geo, -(-rows // _MOST_SUMMED_ROWS), axis)
         strip = dy.shape[axis + 1]
     kernel, channels, outputs, columns = w_shape[: geo.rank], x.shape[-1], w_shape[-1], dy.shape[-2]
     wide = jnp.promote_types(dy.dtype, jnp.float32)

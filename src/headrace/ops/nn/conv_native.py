@@ -9,11 +9,15 @@ import math
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 
 from headrace import native
 from headrace.ops.core.native_call import LEAST_TOGETHER, by_dimension, native_call
-from headrace.ops.nn.conv_geometry import Geometry, out_shape
+from headrace.ops.nn.conv_geometry import (
+    Geometry,
+    from_channels_last,
+    out_shape,
+    to_channels_last,
+)
 
 #: Passes, as `operations.h` numbers them.
 _FORWARD, _INPUT, _FILTER = range(3)
@@ -25,23 +29,24 @@ _FEW_CHANNELS = 4
 
 def forward(x: jax.Array, w: jax.Array, geo: Geometry) -> jax.Array | None:
     """The convolution of `x` (any data format) with `w`, of the format of `x`."""
-    y = _called(_FORWARD, x.shape, w.shape, geo, _last(x, geo), w)
-    return None if y is None else _back(y, geo)
+    y = _called(_FORWARD, x.shape, w.shape, geo, to_channels_last(x, geo), w)
+    return None if y is None else from_channels_last(y, geo)
 
 
 def input_gradient(
     x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: Geometry
 ) -> jax.Array | None:
     """The gradient for the input, of shape `x_shape`."""
-    dx = _called(_INPUT, x_shape, w.shape, geo, w, _last(dy, geo))
-    return None if dx is None else _back(dx, geo)
+    dx = _called(_INPUT, x_shape, w.shape, geo, w, to_channels_last(dy, geo))
+    return None if dx is None else from_channels_last(dx, geo)
 
 
 def filter_gradient(
     x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array | None:
     """The gradient for the filter, of shape `w_shape`."""
-    return _called(_FILTER, x.shape, w_shape, geo, _last(x, geo), _last(dy, geo))
+    operands = to_channels_last(x, geo), to_channels_last(dy, geo)
+    return _called(_FILTER, x.shape, w_shape, geo, *operands)
 
 
 def _called(
@@ -104,11 +109,3 @@ def _numbers(
         after,
     )
     return (part, geo.rank, x_shape[0], geo.groups, channels, w_shape[-1], *sizes)
-
-
-def _last(x: jax.Array, geo: Geometry) -> jax.Array:
-    return x if geo.channels_last else jnp.moveaxis(x, 1, -1)
-
-
-def _back(x: jax.Array, geo: Geometry) -> jax.Array:
-    return x if geo.channels_last else jnp.moveaxis(x, -1, 1)

@@ -18,7 +18,7 @@ from headrace.ops.nn.conv_geometry import Geometry, out_sizes
 
 #: A batch to be had, the rows of the output that a strip has at least, and the channels of the
 #: input from which on it pays.
-_BATCH, _LEAST_ROWS, _LEAST_CHANNELS = 8, 4, 32
+_BATCH, _LEAST_STRIP_ROWS, _LEAST_CHANNELS = 8, 4, 32
 
 
 def count(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tuple[int, int]:
@@ -30,7 +30,7 @@ def count(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tupl
     if w_shape[-2] < _LEAST_CHANNELS or strips < 2:
         return 1, 0
     for axis, out in enumerate(out_sizes(geo.spatial(x_shape), w_shape[: geo.rank], geo)):
-        most = out // _LEAST_ROWS
+        most = out // _LEAST_STRIP_ROWS
         if most > 1:
             return min(strips, most), axis
     return 1, 0

@@ -7,9 +7,10 @@ NaNs are treated as TensorFlow's CPU kernels treat them: `max_pool` passes over 
 nothing else gives the lowest finite number), but the position of the maximum, which
 `max_pool_with_argmax` and the gradient use, is a NaN's when that is the window's first element.
 
-On the CPU, XLA's reduce-window and, above all, select-and-scatter run scalar loops. There,
-windows of modest size become elementwise work on shifted slices, which vectorises and fuses; the
-gradients gather (each input element asks the few windows over it) where XLA would scatter.
+On the CPU the native library makes what it is faster for, where it is there (`pool_native`). XLA's
+reduce-window and, above all, select-and-scatter run scalar loops there. In their place, windows of
+modest size become elementwise work on shifted slices, which vectorises and fuses; the gradients
+gather (each input element asks the few windows over it) where XLA would scatter.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def _floor(dtype: np.dtype) -> np.ndarray:
 
 
 def zero(x: jax.Array) -> np.ndarray:
+    """What pads a sum: a scalar of the dtype of `x`."""
     return np.zeros((), x.dtype)
 
 
@@ -447,5 +449,10 @@ def _counts(windows: Windows) -> np.ndarray:
 
 
 def check_shape(name: str, value: jax.Array, shape: tuple[int, ...]) -> None:
+    """Refuse an operand of another shape than the windows make.
+
+    Raises:
+        ValueError: names the operand and both shapes.
+    """
     if tuple(value.shape) != shape:
         raise ValueError(f"{name} of this pooling must have shape {shape}, got {value.shape}")

@@ -12,12 +12,17 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.barrier import barrier
-from headrace.ops.nn.conv_geometry import spatial_pads
+from headrace.ops.nn.conv_geometry import counts_of_windows, spatial_pads
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows over every dimension of an array of shape `sizes`."""
+    """Windows over every dimension of an array of shape `sizes`.
+
+    Attributes:
+        ksize: elements of a window.
+        pads: elements of padding before and after.
+    """
 
     sizes: tuple[int, ...]
     ksize: tuple[int, ...]
@@ -27,18 +32,17 @@ class Windows:
 
     @property
     def out(self) -> tuple[int, ...]:
-        rows = zip(self.sizes, self.ksize, self.strides, self.pads, self.dilations, strict=True)
-        # 0 where no window fits
-        return tuple(
-            max(0, (n + lo + hi - (k - 1) * d - 1) // s + 1) for n, k, s, (lo, hi), d in rows
-        )
+        """How many windows there are along each dimension: the shape of a pool."""
+        return counts_of_windows(self.sizes, self.ksize, self.strides, self.dilations, self.pads)
 
     @property
     def padded(self) -> bool:
+        """Whether anything is put around the array, or cut off."""
         return any(lo or hi for lo, hi in self.pads)
 
     @property
     def positions(self) -> list[tuple[int, ...]]:
+        """The places in a window, in row-major order."""
         return list(itertools.product(*map(range, self.ksize)))
 
     def slices(self, x: jax.Array, fill: np.ndarray) -> list[jax.Array]:
@@ -83,6 +87,11 @@ def windows_of(
     explicit_paddings: Sequence[int] = (),
     dilations: Sequence[int] | None = None,
 ) -> Windows:
+    """The windows of a pool over an array; attributes are those of the graph.
+
+    Raises:
+        ValueError: if they do not fit the array, or a padding is not known.
+    """
     if not len(sizes) == len(ksize) == len(strides):
         raise ValueError(
             f"ksize {tuple(ksize)} and strides {tuple(strides)} must have an entry for each "
