@@ -17,13 +17,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+from side import free_ports
 
 WARM, STEPS, SMALL_STEPS = 3, 12, 300
 
@@ -142,15 +143,6 @@ def memory(index: int, ports: list[int], count: int) -> float:
 
     one, other = np.ones(count, np.float32), np.zeros(count, np.float32)
     return _timed(lambda: [np.copyto(other, one) for _ in range(10)]) / 10
-
-
-def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens at."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def measure(kind: str, processes: int, count: int, python: str) -> float:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
-import platform
 import signal
 import statistics
 import sys
@@ -32,7 +30,7 @@ sys.path.insert(0, str(HERE))
 
 from distributed_cluster import Cluster, Namespaces, NotAllowed, SideError  # noqa: E402
 from distributed_workloads import WORKLOADS, Workload  # noqa: E402
-from run import pythons_of  # noqa: E402
+from run import machine, pythons_of  # noqa: E402
 
 OURS, THEIRS = "headrace", "tensorflow"
 SIDES = (OURS, THEIRS)
@@ -218,13 +216,7 @@ def save(path: Path, rows: list[Row], versions: dict[str, str]) -> None:
         known["medians"] = {side: row.median(side) for side in row.values}
         known["percentiles"] = {side: row.percentiles(side) for side in row.steps}
         results.append(known | {"ratio": row.ratio, "met": row.met})
-    machine = {
-        "system": platform.platform(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-    }
-    report = {"machine": machine, "versions": versions, "results": results}
+    report = {"machine": machine(), "versions": versions, "results": results}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=1) + "\n")
 

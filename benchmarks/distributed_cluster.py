@@ -14,7 +14,6 @@ import queue
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from distributed_workloads import Workload
-from side import environment_of
+from side import environment_of, free_ports
 
 HERE = Path(__file__).resolve().parent
 START_SECONDS = 120.0
@@ -41,15 +40,6 @@ class SideError(Exception):
 
 class NotAllowed(Exception):
     """What this machine does not let us do, and why."""
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def end_group(process: subprocess.Popen) -> None:

@@ -14,7 +14,6 @@ killed, the process ends at once, whatever it is doing.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import queue
@@ -24,16 +23,10 @@ import time
 import traceback
 from typing import Any
 
-MODULES = {"headrace": "headrace", "tensorflow": "tensorflow.compat.v1"}
+from side import load, take_stdout
+
 WARM_UP_STEPS = 8  # Headrace interprets up to five
 WARM_UP_SECONDS = 1.0
-
-
-def take_stdout() -> Any:
-    """Keep the pipe for answers only: whatever libraries print goes to standard error."""
-    answers = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(answers, "w", buffering=1)
 
 
 def read_requests() -> queue.Queue[dict]:
@@ -96,13 +89,10 @@ class Worker:
 
 def main() -> None:
     side, spec = sys.argv[1], json.loads(sys.argv[2])
-    answers = take_stdout()
+    answers = os.fdopen(take_stdout(), "w", buffering=1)
     requests = read_requests()
     try:
-        module = importlib.import_module(MODULES[side])
-        if side == "tensorflow":
-            module.disable_v2_behavior()
-            module.logging.set_verbosity(module.logging.FATAL)
+        module = load(side)
         cluster = module.train.ClusterSpec(spec["cluster"])
         server = module.train.Server(cluster, job_name=spec["job"], task_index=spec["index"])
     except Exception as error:

@@ -78,6 +78,20 @@ def of_name(path: str) -> Body:
     return body
 
 
+def space_to_depth(module: ModuleType, x: Any) -> Any:
+    """Blocks of 2x2 as channels, of an array or tensor as NumPy and PyTorch have them."""
+    n, h, w, c = x.shape
+    blocks = x.reshape(n, h // 2, 2, w // 2, 2, c).swapaxes(2, 3)
+    return blocks.reshape(n, h // 2, w // 2, 4 * c)
+
+
+def depth_to_space(module: ModuleType, x: Any) -> Any:
+    """The way back."""
+    n, h, w, c = x.shape
+    blocks = x.reshape(n, h, w, 2, 2, c // 4).swapaxes(2, 3)
+    return blocks.reshape(n, 2 * h, 2 * w, c // 4)
+
+
 #: Of these nothing is differentiated.
 _STEPS = ("floor", "ceil", "round", "floordiv")
 

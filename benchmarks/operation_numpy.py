@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy
-from operation_cases import Body, of_name
+from operation_cases import Body, depth_to_space, of_name, space_to_depth
 
 #: Numbers are drawn by one generator, as programs do.
 DRAWS = numpy.random.default_rng(4)
@@ -116,18 +116,6 @@ def _batch_norm(np: ModuleType, x: Any) -> Any:
     return (x - mean) / np.sqrt(x.var((0, 1, 2)) + np.float32(1e-3)) + 1
 
 
-def _to_depth(np: ModuleType, x: Any) -> Any:
-    n, h, w, c = x.shape
-    blocks = x.reshape(n, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5)
-    return blocks.reshape(n, h // 2, w // 2, 4 * c)
-
-
-def _from_depth(np: ModuleType, x: Any) -> Any:
-    n, h, w, c = x.shape
-    blocks = x.reshape(n, h, w, 2, 2, c // 4).transpose(0, 1, 3, 2, 4, 5)
-    return blocks.reshape(n, 2 * h, 2 * w, c // 4)
-
-
 def _patches(np: ModuleType, x: Any) -> Any:
     padded = np.pad(x, [(0, 0), (0, 1), (0, 1), (0, 0)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::2, ::2]
@@ -210,8 +198,8 @@ LAYOUTS: dict[str, Body] = {
     "transpose [0, 2, 1]": lambda np, x: x.transpose(0, 2, 1).copy(),
     "transpose [2, 1, 0]": lambda np, x: x.transpose(2, 1, 0).copy(),
     "transpose [1, 0, 2]": lambda np, x: x.transpose(1, 0, 2).copy(),
-    "space_to_depth": _to_depth,
-    "depth_to_space": _from_depth,
+    "space_to_depth": space_to_depth,
+    "depth_to_space": depth_to_space,
     "extract_image_patches": _patches,
     "flip_left_right": lambda np, x: x[:, :, ::-1].copy(),
 }

@@ -12,7 +12,7 @@ from itertools import accumulate
 from types import ModuleType
 from typing import Any
 
-from operation_cases import Body, of_name
+from operation_cases import Body, depth_to_space, of_name, space_to_depth
 
 LOWEST = -3.4028234663852886e38
 
@@ -80,18 +80,6 @@ def _patches(torch: ModuleType, x: Any) -> Any:
     padded = torch.nn.functional.pad(x, (0, 0, 0, 1, 0, 1))
     windows = padded.unfold(1, 3, 2).unfold(2, 3, 2)
     return windows.permute(0, 1, 2, 4, 5, 3).flatten(3)
-
-
-def _to_depth(torch: ModuleType, x: Any) -> Any:
-    n, h, w, c = x.shape
-    blocks = x.reshape(n, h // 2, 2, w // 2, 2, c).permute(0, 1, 3, 2, 4, 5)
-    return blocks.reshape(n, h // 2, w // 2, 4 * c)
-
-
-def _from_depth(torch: ModuleType, x: Any) -> Any:
-    n, h, w, c = x.shape
-    blocks = x.reshape(n, h, w, 2, 2, c // 4).permute(0, 1, 3, 2, 4, 5)
-    return blocks.reshape(n, 2 * h, 2 * w, c // 4)
 
 
 def _nearest(torch: ModuleType, x: Any) -> Any:
@@ -257,8 +245,8 @@ IMAGES: dict[str, Body] = {
     "nn.avg_pool": _pool("avg_pool2d"),
     "nn.lrn": _images_first(_response),
     "extract_image_patches": _patches,
-    "space_to_depth": _to_depth,
-    "depth_to_space": _from_depth,
+    "space_to_depth": space_to_depth,
+    "depth_to_space": depth_to_space,
     "resize nearest": _images_first(_nearest),
     "batch norm": _images_first(_batch_norm),
     "layer norm": lambda torch, x: torch.nn.functional.layer_norm(x, x.shape[1:]),

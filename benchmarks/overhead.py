@@ -1,7 +1,8 @@
 """What a step costs beside its arithmetic: `python benchmarks/overhead.py` prints microseconds.
 
 Each row runs a step so small that nearly all of its time is Session.run, the plan, and the call of
-the compiled program. The last rows show how the cost grows with the number of variables.
+the compiled program. Rows of updates show how the cost grows with the number of variables, those of
+loops how with that of iterations; the last two are one step, the second time by an Estimator.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ once. The target is half of TensorFlow's records per second.
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import statistics
 import subprocess
@@ -23,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from side import load
 
 HERE = Path(__file__).resolve().parent
 TARGET = 0.5
 RECORDS = 20_000
 BATCH = 128
-MODULES = {"headrace": "headrace", "tensorflow": "tensorflow.compat.v1"}
 
 
 # -- the pipelines ------------------------------------------------------------------------------
@@ -164,11 +163,8 @@ def serve(
     measured: Callable[[Any, str, str, float], float] = measure,
 ) -> None:
     """Answer requests on standard input, one line each."""
-    tf = importlib.import_module(MODULES[side])
-    if side == "tensorflow":
-        tf.disable_v2_behavior()
-        tf.logging.set_verbosity(tf.logging.FATAL)
-    else:
+    tf = load(side)
+    if side == "headrace":
         write(tf, folder)
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
@@ -256,7 +252,7 @@ def arguments(description: str, names: list[str], out: str) -> argparse.Namespac
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--quick", action="store_true", help="one repetition of 0.5 s")
     parser.add_argument("--json", type=Path, default=HERE / "results" / out)
-    parser.add_argument("--side", choices=list(MODULES), help=argparse.SUPPRESS)
+    parser.add_argument("--side", choices=("headrace", "tensorflow"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.quick:

@@ -74,10 +74,6 @@ class Side:
         self.import_seconds: float = hello["import"]
         self.version: str = hello["version"]
 
-    @staticmethod
-    def _path(tree: Path) -> str:
-        return os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-
     def time(self, workload: str, iterations: int, *, cold: bool = False) -> float:
         """Mean seconds of one step. `cold` leaves the warm-up out."""
         answer = self._ask(workload=workload, iterations=iterations, cold=cold)
@@ -260,6 +256,16 @@ def table_of(rows: list[Row]) -> Table:
     return table
 
 
+def machine() -> dict[str, object]:
+    """What files of results say of the machine."""
+    return {
+        "system": platform.platform(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
 def save(path: Path, rows: list[Row], versions: dict[str, str]) -> None:
     """Write all repetitions, the medians and the machine as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -267,13 +273,7 @@ def save(path: Path, rows: list[Row], versions: dict[str, str]) -> None:
         asdict(row) | {"ratio": row.ratio, "medians": {s: row.median(s) for s in row.seconds}}
         for row in rows
     ]
-    machine = {
-        "system": platform.platform(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-    }
-    report = {"machine": machine, "versions": versions, "results": results}
+    report = {"machine": machine(), "versions": versions, "results": results}
     path.write_text(json.dumps(report, indent=1) + "\n")
 
 

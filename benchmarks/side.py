@@ -9,6 +9,7 @@ workload is built and warmed up when it is first asked for, and dropped when ano
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -65,6 +66,17 @@ def take_stdout() -> int:
     answers = os.dup(1)
     os.dup2(2, 1)
     return answers
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now; for processes in which Headrace is not imported."""
+    import socket  # a part of what libraries import, whose time is measured
+
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
 
 
 def load(side: str) -> ModuleType:
