@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +45,7 @@ def _loaded_anew():
 
 
 def test_a_folder_without_it_leaves_all_to_xla(tmp_path, caplog):
-    assert "there is no " in _why(caplog, tmp_path)
+    assert re.search(r"there is no .*headrace\.native` builds it", _why(caplog, tmp_path))
 
 
 def test_the_setting_switches_it_off(monkeypatch, caplog):
@@ -59,7 +60,7 @@ def test_a_damaged_file_is_not_loaded(tmp_path, caplog):
     built.write_bytes(b"something else")
     assert "No such file" in _why(caplog, tmp_path)
     loading.checksum_file(built).write_text("0" * 64)
-    assert "is damaged" in _why(caplog, tmp_path)
+    assert "is damaged; `python -m headrace.native` builds it again" in _why(caplog, tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
@@ -87,6 +88,16 @@ def test_a_failing_compiler_says_why(tmp_path):
     source.write_text("int main() { return nothing; }")
     with pytest.raises(RuntimeError, match="nothing"):
         build.compile_with([source], tmp_path / "bad", build.find_onednn())
+
+
+def test_a_compiler_that_does_not_end_is_given_up(monkeypatch, tmp_path):
+    compiler = tmp_path / "c++"
+    compiler.write_text("#!/bin/sh\nexec tail -f /dev/null\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    onednn = build.OneDnn(tmp_path, tmp_path / "libdnnl.so.3")
+    with pytest.raises(RuntimeError, match=r"within 0\.1 s"):
+        build.compile_with([], tmp_path / "made", onednn, timeout=0.1)
 
 
 @needs_tools

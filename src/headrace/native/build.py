@@ -91,12 +91,22 @@ def compile_with(
 ) -> None:
     """One call of the compiler.
 
+    Args:
+        more: arguments.
+        timeout: seconds after which it is ended.
+
     Raises:
-        RuntimeError: if it fails; the message is the compiler's.
+        FileNotFoundError: if there is no compiler.
+        RuntimeError: if it fails, with the message of the compiler, or takes too long.
     """
     command = [compiler(), *_FLAGS, *more, "-isystem", jax.ffi.include_dir()]
     command += [*map(str, sources), "-o", str(output), *onednn.arguments()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(
+            f"The compiler did not end within {timeout:g} s (CXX names another one)."
+        ) from None
     if done.returncode:
         raise RuntimeError(f"The compiler failed:\n{done.stderr[-4000:]}")
 

@@ -37,6 +37,7 @@ HEADERS = ("operations.h", "prepared.h", "team.h")
 HERE = Path(__file__).resolve().parent
 
 _SETTING = "HEADRACE_NATIVE"
+_BUILDS = "`python -m headrace.native` builds it"
 _log = logging.getLogger(__name__)
 _inside = threading.local()
 
@@ -56,7 +57,9 @@ class Library:
         self._handle = ctypes.CDLL(str(path))
         version = self._handle.headrace_native_version()
         if version < 0:
-            raise RuntimeError("oneDNN is of another version than the one it was built with")
+            raise RuntimeError(
+                f"oneDNN is of another version than the one it was built with; {_BUILDS} again"
+            )
         if version == 0:
             raise RuntimeError("the processor has no AVX2")
         self.onednn = divmod(version, 1000)
@@ -72,7 +75,8 @@ class Library:
 
         Args:
             operation: `CONVOLUTION`, `PRODUCT` or `POOL`.
-            numbers: as `operations.h` describes them.
+            numbers: as `operations.h` describes them, exactly so many.
+            threads: how many are to work; the library divides the work when it compiles.
         """
         given = (ctypes.c_int64 * len(numbers))(*numbers)
         number = ctypes.c_int64(list(_OPERATIONS).index(operation))
@@ -125,13 +129,13 @@ def _loaded(setting: str) -> Library | None:
     folder = Path(setting).expanduser()
     built = built_file(folder)
     if not built.exists():
-        _log.info("All runs on XLA alone: there is no %s (docs/native.md)", built)
+        _log.info("All runs on XLA alone: there is no %s; %s", built, _BUILDS)
         return None
     try:
         check_private(folder, _SETTING)
         found = hashlib.sha256(built.read_bytes()).hexdigest()
         if checksum_file(built).read_text() != found:
-            raise OSError(f"{built} is damaged")
+            raise OSError(f"{built} is damaged; {_BUILDS} again")
         with _threads_that_sleep():
             return Library(built)
     except (OSError, RuntimeError) as error:

@@ -14,7 +14,7 @@ from headrace.ops.core.parallel import available_cores
 #: Of fewer multiplications waking other threads takes longer than they would save.
 LEAST_TOGETHER = 1 << 22
 
-#: Room for so many spatial dimensions in what is handed over.
+#: Room for so many spatial dimensions in what is handed over: `kMostSpatial` of `operations.h`.
 _MOST_SPATIAL = 3
 
 
