@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -132,6 +133,19 @@ def reload() -> None:
     now = _from_environment()
     for setting in fields(Flags):
         setattr(flags, setting.name, getattr(now, setting.name))
+
+
+@contextlib.contextmanager
+def environment_defaults(defaults: Mapping[str, str]) -> Iterator[None]:
+    """Variables that a library reads as it is loaded, set within the block where the user has not
+    set them; processes that are started later see none of them."""
+    missing = {name: value for name, value in defaults.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            del os.environ[name]
 
 
 def keep_compiled() -> None:

@@ -7,7 +7,6 @@ import ctypes
 import functools
 import hashlib
 import logging
-import os
 import platform
 import threading
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ import jax
 import jaxlib.version
 
 from headrace.files.private import check_private
-from headrace.settings import flags
+from headrace.settings import environment_defaults, flags
 
 #: The operations, by the names that XLA knows them by, in the order of `operations.h`.
 CONVOLUTION, PRODUCT, POOL = "headrace_convolution", "headrace_product", "headrace_pool"
@@ -38,6 +37,8 @@ HERE = Path(__file__).resolve().parent
 
 _SETTING = "HEADRACE_NATIVE"
 _BUILDS = "`python -m headrace.native` builds it"
+#: OpenMP reads this when it is loaded: its threads are not to spin while XLA's work.
+_WHILE_LOADING = {"OMP_WAIT_POLICY": "passive"}
 _log = logging.getLogger(__name__)
 _inside = threading.local()
 
@@ -136,22 +137,8 @@ def _loaded(setting: str) -> Library | None:
         found = hashlib.sha256(built.read_bytes()).hexdigest()
         if checksum_file(built).read_text() != found:
             raise OSError(f"{built} is damaged; {_BUILDS} again")
-        with _threads_that_sleep():
+        with environment_defaults(_WHILE_LOADING):
             return Library(built)
     except (OSError, RuntimeError) as error:
         _log.info("All runs on XLA alone: %s", error)
         return None
-
-
-@contextlib.contextmanager
-def _threads_that_sleep() -> Iterator[None]:
-    """OpenMP reads this when it is loaded: its threads are not to spin while XLA's work."""
-    name = "OMP_WAIT_POLICY"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "passive"
-    try:
-        yield
-    finally:
-        del os.environ[name]

@@ -6,7 +6,6 @@ with TLS where the cluster has certificates; or RDMA where both sides were told 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import os
@@ -45,6 +44,7 @@ from headrace.distributed.transport.sockets import (
     drop,
     give_second,
     is_unix,
+    shut,
     take_second,
     tune,
 )
@@ -169,7 +169,7 @@ class Listener:
         drop(self._wake_write)
         for sock in greeting.values():
             if sock is not None:
-                _shut(sock)
+                shut(sock)
         for thread in greeting:
             if thread is not threading.current_thread():
                 thread.join(self._config.greeting_seconds)
@@ -235,7 +235,7 @@ class Listener:
             for thread, sock in self._greeting.items():
                 if sock is not None and thread not in self._ended:
                     self._ended.add(thread)
-                    _shut(sock)
+                    shut(sock)
                     return
 
     def _spawn(self, target: Callable[[], None], sock: socket.socket | None) -> bool:
@@ -590,8 +590,3 @@ def _check_user(sock: socket.socket) -> None:
     user = credentials_of(sock)[1]
     if user not in (os.geteuid(), 0):
         raise Refused(errors.PERMISSION_DENIED, f"user {user} is not {os.geteuid()}", tell=False)
-
-
-def _shut(sock: Any) -> None:
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)

@@ -24,6 +24,7 @@ __all__ = [
     "drop",
     "give_second",
     "is_unix",
+    "shut",
     "take_second",
     "tune",
 ]
@@ -90,7 +91,8 @@ def tune(sock: socket.socket) -> None:
                     sock.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
 
 
-def _shut(sock: socket.socket, ways: int = socket.SHUT_RDWR) -> None:
+def shut(sock: socket.socket, ways: int = socket.SHUT_RDWR) -> None:
+    """End one direction or both without complaint; whoever waits there returns."""
     # Not SSLSocket.shutdown: that turns the object into a plain socket under its reader.
     with contextlib.suppress(OSError):
         socket.socket.shutdown(sock, ways)
@@ -216,11 +218,11 @@ class SocketChannel:
         return _unread(self._sock)
 
     def end_writing(self) -> None:
-        _shut(self._out, socket.SHUT_WR)
+        shut(self._out, socket.SHUT_WR)
 
     def shutdown(self) -> None:
         for sock in self._both:
-            _shut(sock)
+            shut(sock)
 
     def close(self) -> None:
         for sock in self._both:
@@ -263,11 +265,11 @@ class TlsChannel:
         return _unread(self._in)
 
     def end_writing(self) -> None:
-        _shut(self._out)
+        shut(self._out)
 
     def shutdown(self) -> None:
-        _shut(self._in)
-        _shut(self._out)
+        shut(self._in)
+        shut(self._out)
 
     def close(self) -> None:
         drop(self._in)

@@ -19,8 +19,8 @@ import ctypes
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from ctypes import (
     POINTER,
     Structure,
@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace import errors
+from headrace.settings import environment_defaults
 
 # What the structures below were written for. Newer libraries accept it; older ones say no.
 _API: Final = (1, 12)
@@ -193,18 +194,6 @@ class _Library:
             raise UcxError(f"UCX could not {what}: {self.text(status)}")
 
 
-@contextmanager
-def _environment(defaults: Mapping[str, str]) -> Iterator[None]:
-    """Variables set while the library loads, unless the user has set them; children see none."""
-    missing = {name: value for name, value in defaults.items() if name not in os.environ}
-    os.environ.update(missing)
-    try:
-        yield
-    finally:
-        for name in missing:
-            del os.environ[name]
-
-
 def _paths() -> tuple[list[str], str]:
     """The files to load, in the order of their dependences, and where they come from."""
     named = os.environ.get("HEADRACE_UCX_LIBRARY")
@@ -222,7 +211,7 @@ def _paths() -> tuple[list[str], str]:
 def _load() -> _Library:
     paths, source = _paths()
     try:
-        with _environment(_QUIET):
+        with environment_defaults(_QUIET):
             loaded = [ctypes.CDLL(path) for path in paths]
         # A library named alone has loaded libucs by itself: its symbols are found through it.
         return _Library(loaded[-1], loaded[0])
