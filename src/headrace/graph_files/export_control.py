@@ -177,7 +177,7 @@ def _loop(go_on: Any, once: Any, start: list[Any], signature: list[Any]) -> Oper
 
 @lowers("GatherTree")
 def _gather_tree(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
-    """Beams followed back from the last step, as `ops.beam_search` does it."""
+    """Beams followed back from the last step, as `ops.nn.beam_search` does it."""
     steps, parents, lengths, end = inputs
     time, _, width = (_size(steps, axis) for axis in range(3))
     lengths = raw.Minimum(lengths, time)

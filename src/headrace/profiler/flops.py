@@ -1,4 +1,4 @@
-"""Floating point operations of an op, counted as TensorFlow counts them (`ops.flops`)."""
+"""Floating point operations of an op, counted as TensorFlow counts them (`ops.core.flops`)."""
 
 from __future__ import annotations
 

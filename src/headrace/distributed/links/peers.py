@@ -1,8 +1,8 @@
 """The links of one process to others: found, made on demand, and given up when silent.
 
 In: the name of a task. Out: a link to it, over which it has spoken. Invariant: who was told that a
-link is lost never gets that link again. What it decides, it asks `links.LinkTable`; this has the
-sockets, the threads and the clock.
+link is lost never gets that link again. What it decides, it asks `links.links.LinkTable`; this has
+the sockets, the threads and the clock.
 
     >>> from headrace.harness.cluster import with_cluster
     >>> with tf.Graph().as_default(), with_cluster(worker=2) as cluster:

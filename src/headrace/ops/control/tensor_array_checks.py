@@ -3,7 +3,7 @@
 Most uses need no check: one operation whose position is the counter of its loop uses each element
 once (`_Form`), and so do operations whose positions can be told apart. For the rest the step gets a
 check of its own, of the positions that were used. Those inside loops and branches come out as lists
-(see `control_flow.save`), plus one: what a branch that was not taken leaves in a list is zero.
+(see `ops.control.flow.save`), plus one: what a branch that was not taken leaves in a list is zero.
 """
 
 from __future__ import annotations

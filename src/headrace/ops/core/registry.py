@@ -206,7 +206,7 @@ class OpDef:
 
     Attributes:
         shape: ``shape(op) -> [dims of each output]``; None leaves shapes unknown.
-        requires: what holds of the shapes before that, see ``ops.requirements``.
+        requires: what holds of the shapes before that, see ``ops.core.requirements``.
         kernel: pure JAX-traceable function of the inputs; keyword-only parameters receive the
             attributes of the same names. Resource inputs arrive as their current values.
         interpret: the same function on NumPy arrays, for plans that run once and for constants.

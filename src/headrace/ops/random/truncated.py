@@ -5,7 +5,7 @@ stream of its own, which starts `g` strides after the state; it draws normal num
 enough whose magnitude is below 2. A group is therefore independent of all others.
 
 The words and the decisions are those of TensorFlow's CPU kernel, the values agree as those of
-`random_fixed.normal_np` do. (A value that one side rounds to exactly 2 and the other does not
+`fixed.normal_np` do. (A value that one side rounds to exactly 2 and the other does not
 would change the rest of its group of four; the odds are below 1e-8 per number.)
 """
 
@@ -122,7 +122,7 @@ def _stride(per_group: int) -> int:
 
 
 def truncated_normal_jax(state: jax.Array, shape: Shape, dtype: DTypeLike) -> jax.Array:
-    """`truncated_normal_np` for a traced state; see `random_fixed.normal_jax` for the exactness.
+    """`truncated_normal_np` for a traced state; see `fixed.normal_jax` for the exactness.
 
     A loop draws one block for all groups at a time until every group is full.
     """
