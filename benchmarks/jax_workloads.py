@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from workloads import Step, _images
+from workloads import Step, digits
 
 Params = Any
 
@@ -18,7 +18,7 @@ def _loop(
     update: Callable[..., Any], state: Any, batch: tuple[np.ndarray, ...] | None = None
 ) -> Step:
     """A step feeds NumPy arrays and waits for the new state, as a session's step does."""
-    batch = _images(100) if batch is None else batch
+    batch = digits(100) if batch is None else batch
     held = [state]
 
     def run() -> None:

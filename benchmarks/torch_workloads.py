@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from workloads import Step, _images
+from workloads import Step, digits
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -40,7 +40,7 @@ def _training(
 
 def mlp() -> Step:
     layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
-    return _training(nn.Sequential(*layers), partial(torch.optim.Adam, lr=1e-4), _images(100))
+    return _training(nn.Sequential(*layers), partial(torch.optim.Adam, lr=1e-4), digits(100))
 
 
 def alexnet(batch: int, half: bool = False) -> Step:

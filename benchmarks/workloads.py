@@ -72,7 +72,8 @@ class _Model:
         return Step(run, lambda: session.run(self.watched))
 
 
-def _images(batch: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+def digits(batch: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Noise in the form of MNIST: pixels [batch, 784] and labels [batch, classes], one of them 1."""
     rng = np.random.RandomState(0)
     x = rng.random_sample((batch, 784)).astype(np.float32)
     return x, np.eye(classes, dtype=np.float32)[rng.randint(classes, size=batch)]
@@ -89,7 +90,7 @@ def constant(tf: ModuleType) -> Step:
 
 
 def softmax(tf: ModuleType) -> Step:
-    images, labels = _images(100)
+    images, labels = digits(100)
     x, y_ = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
     w, b = tf.Variable(tf.zeros([784, 10])), tf.Variable(tf.zeros([10]))
     y = tf.nn.softmax(tf.matmul(x, w) + b)
@@ -99,7 +100,7 @@ def softmax(tf: ModuleType) -> Step:
 
 
 def mlp(tf: ModuleType) -> Step:
-    images, labels = _images(100)
+    images, labels = digits(100)
     x, y_ = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
     rng, h = np.random.RandomState(1), x
     for i, (fan_in, fan_out) in enumerate(((784, 512), (512, 512), (512, 10))):
