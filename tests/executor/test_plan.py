@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.ops.core.registry import EXTERNAL, Effects
 from headrace.settings import flags
 

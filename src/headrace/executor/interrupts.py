@@ -27,7 +27,7 @@ from headrace.executor.threads import retire
 
 if TYPE_CHECKING:
     from headrace.executor.resources import ResourceStore
-    from headrace.executor.tracing_step import StepContext
+    from headrace.executor.step_context import StepContext
 
 __all__ = ["NOBODY", "LoopPolls", "Watch", "end_all", "is_ready", "wait_until_ready"]
 

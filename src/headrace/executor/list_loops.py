@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.executor.evaluate import Interpreting
     from headrace.executor.region import Region
     from headrace.executor.region_options import RegionOptions
-    from headrace.executor.tracing_step import StepContext
+    from headrace.executor.step_context import StepContext
 
 #: Lists have room for no fewer elements.
 _LEAST_ROOM = 16

@@ -16,7 +16,7 @@ from headrace.executor.evaluate import NeedsHost
 from headrace.executor.region import Region
 from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.graph import dtypes
 from headrace.passes.ir import Node
 from headrace.settings import flags

@@ -24,7 +24,7 @@ from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey,
 from headrace.executor.stages import WHOLE, PartTables, is_large, known_values
 from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.touched import touched_by
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.executor.transfers import SEND
 from headrace.executor.units import Call, Slots, Unit, UnitBuilder
 from headrace.graph.recursion import levels_of, room_for
@@ -402,7 +402,7 @@ class LocalPlan:
         inputs = [table[i] for i in unit.inputs]
         region = unit.region
         if region is not None:
-            static = [_known(table[i]) for i in unit.static]
+            static = [_static_value(table[i]) for i in unit.static]
             outputs: Sequence[Any] = region.run(store, inputs, static, context)
         elif unit.node.op_def is SEND:  # type: ignore[union-attr]
             context.send(unit.node.attrs["transfer"], inputs)  # type: ignore[union-attr]
@@ -479,7 +479,7 @@ def _run_directly(calls: Sequence[Call], table: list[Any]) -> int:
     return len(calls)
 
 
-def _known(value: Any) -> Any:
+def _static_value(value: Any) -> Any:
     """A value that a program is compiled for: an array, or a tensor list of arrays."""
     return value.to_items() if isinstance(value, lists.TensorList) else np.asarray(value)
 

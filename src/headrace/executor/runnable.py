@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from headrace.executor.compiling import Compilation
 from headrace.executor.resources import ResourceStore, StateKey
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.passes.ir import Edge, Node
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.executor.threads import step_threads
 from headrace.executor.touched import has_loops
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.executor.transfers import RECV, SEND
 from headrace.executor.units import Unit
 from headrace.placement.cost import node_cost

@@ -20,7 +20,7 @@ from headrace.executor.policy import CALL, CALL_FROM_HOST, runs_before_compiling
 from headrace.executor.region_options import CPU_OPTIONS, RegionOptions
 from headrace.executor.resources import ResourceStore
 from headrace.executor.stages import PartTables
-from headrace.executor.tracing_step import StepContext, fill_metadata
+from headrace.executor.step_context import StepContext, fill_metadata
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.partition.parts import Part, Partition

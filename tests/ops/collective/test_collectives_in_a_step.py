@@ -9,7 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace import errors
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.ops.collective.calls import Call
 from headrace.ops.collective.rendezvous import LocalCollectives
 from headrace.ops.core.build import raw

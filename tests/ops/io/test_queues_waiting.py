@@ -13,7 +13,7 @@ import pytest
 import headrace as tf
 from headrace.executor.borrowed import give_away, lend
 from headrace.executor.resources import ResourceStore, SessionStore, owned
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 from headrace.ops.io.queues_kernels import FIFOQueueResource, Queue, QueueSpec
 from headrace.step.engine import ProcessEngine
 from headrace.step.request import PlanRequest

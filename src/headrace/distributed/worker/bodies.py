@@ -14,7 +14,7 @@ from headrace.distributed.links.peers import Peers
 from headrace.distributed.steps.steps import RegisteredPlan, StepOptions, Steps
 from headrace.distributed.transport.link import Link
 from headrace.distributed.wire.failures import cancelled
-from headrace.executor.tracing_step import StepContext
+from headrace.executor.step_context import StepContext
 
 #: Look so long (seconds) for a task that shares a body.
 _FIND_SECONDS = 5.0

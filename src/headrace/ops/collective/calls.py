@@ -88,7 +88,7 @@ class Collectives(Protocol):
         """Take part as a member, and wait for the others.
 
         Args:
-            step: what accompanies the step (`executor.tracing_step.StepContext`), or None.
+            step: what accompanies the step (`executor.step_context.StepContext`), or None.
 
         Raises:
             InvalidArgumentError: if the members do not fit together.

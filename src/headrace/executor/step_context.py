@@ -1,4 +1,4 @@
-"""Steps that are watched: deadlines, and the time that each op takes."""
+"""What accompanies a step: its deadline and cancellation, and what a traced one has recorded."""
 
 from __future__ import annotations
 
