@@ -38,8 +38,8 @@ from headrace.step.moved import variables_of
 
 _log = logging.getLogger("headrace.distributed")
 
-#: ``reply(task result)``: values of the fetches, or an error; and what was traced.
-Reply = Callable[["PartResult"], None]
+#: Gets what came of a part: values of its fetches, or an error; and what was traced.
+Reply = Callable[[PartResult], None]
 
 _reading = threading.local()
 

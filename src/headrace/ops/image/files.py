@@ -1,6 +1,6 @@
 """Image files: reading and writing JPEG, PNG, GIF and BMP, through Pillow (host ops).
 
-The public functions are in `image_files_api`. Every reading op looks at the bytes to see which
+The public functions are in `ops.image.files_api`. Every reading op looks at the bytes to see which
 format they have, so `decode_jpeg` reads a PNG file too, as in TensorFlow. Pillow lets other threads
 run while it decodes.
 """

@@ -1,4 +1,4 @@
-"""Reading and writing image files: the public functions (the ops are in `image_files`)."""
+"""Reading and writing image files: the public functions (the ops are in `ops.image.files`)."""
 
 from __future__ import annotations
 

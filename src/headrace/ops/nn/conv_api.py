@@ -1,4 +1,4 @@
-"""Convolutions: the public functions (the ops are in `nn_conv`).
+"""Convolutions: the public functions (the ops are in `ops.nn.conv`).
 
 Inputs are ``[batch, ...spatial..., channels]`` unless ``data_format`` puts the channels second
 (``"NCHW"``); filters are ``[...spatial..., in channels, out channels]``. ``padding`` is "SAME" (the

@@ -1,4 +1,4 @@
-"""Normalisation and moments: the public functions (the ops are in `nn_norm`)."""
+"""Normalisation and moments: the public functions (the ops are in `ops.nn.normalization`)."""
 
 from __future__ import annotations
 

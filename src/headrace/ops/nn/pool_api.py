@@ -1,4 +1,4 @@
-"""Pooling: the public functions (the ops are in `nn_pool`), and space-to-batch around an op."""
+"""Pooling: the public functions (the ops are in `ops.nn.pool`), and space-to-batch around an op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random tensors: the public functions (the ops are in `random`).
+"""Random tensors: the public functions (the ops are in `ops.random.draws`).
 
 Every function takes ``seed``, the op's own seed; together with the graph's seed it tells the
 numbers (see ``tf.set_random_seed``). Without either, each session draws other numbers.
