@@ -19,7 +19,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.proto import NodeDef
 from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Operation, Tensor
-from headrace.ops.core.build import _check_attr, output_types
+from headrace.ops.core.build import check_attr, output_types
 from headrace.ops.core.known_attrs import is_neutral
 from headrace.ops.core.registry import ArgDef, AttrDef, OpDef, all_op_defs, find_op_def
 
@@ -234,7 +234,7 @@ def _complete_attrs(node: NodeDef, op_def: OpDef, attrs: dict[str, Any]) -> None
             attrs[definition.name] = definition.default
         elif definition.allowed is not None or definition.minimum is not None:
             try:
-                _check_attr(definition, attrs[definition.name], op_def.name)
+                check_attr(definition, attrs[definition.name], op_def.name)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"Node '{node.name}': {error}") from None
     if (

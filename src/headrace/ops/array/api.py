@@ -20,7 +20,7 @@ from headrace.ops.core.array_util import (
     shape_argument,
     shape_value,
 )
-from headrace.ops.core.build import _const, raw
+from headrace.ops.core.build import constant_of, raw
 from headrace.ops.core.old_arguments import renamed
 from headrace.ops.core.public import public
 
@@ -171,12 +171,13 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
 def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
     sizes = None if isinstance(shape, Tensor) else _whole_sizes(shape)
     if sizes is not None and int(np.prod(sizes, dtype=np.int64)) < _SMALL:
-        return _const(np.full(sizes, value, dtype.np_dtype), dtype, name)
+        return constant_of(np.full(sizes, value, dtype.np_dtype), dtype, name)
     with get_default_graph().name_scope(name) as scope:
         dims = shape_argument(shape)
         if dims.dims == ():
             dims = raw.Reshape(dims, int_const([1]))
-        return raw.Fill(dims, _const(np.asarray(value, dtype.np_dtype), dtype, "Const"), name=scope)
+        filling = constant_of(np.asarray(value, dtype.np_dtype), dtype, "Const")
+        return raw.Fill(dims, filling, name=scope)
 
 
 def _whole_sizes(shape: Any) -> tuple[int, ...] | None:
@@ -288,7 +289,7 @@ def eye(
             batch = () if batch_shape is None else _whole_sizes(batch_shape)
             if batch is not None and int(np.prod((*batch, rows, width))) < _SMALL:
                 matrix = np.broadcast_to(np.eye(rows, width), (*batch, rows, width))
-                return _const(np.array(matrix, wanted.np_dtype), wanted, last)
+                return constant_of(np.array(matrix, wanted.np_dtype), wanted, last)
         lead = int_const([]) if batch_shape is None else shape_argument(batch_shape)
         size = shape_argument([num_rows, columns])
         zero = zeros(raw.ConcatV2([lead, size], 0), wanted)

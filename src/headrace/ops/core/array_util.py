@@ -14,7 +14,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.graph import dtypes
 from headrace.graph.shapes import Dimension, merge_static, num_elements_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
-from headrace.ops.core.build import _const, convert_to_tensor, raw
+from headrace.ops.core.build import constant_of, convert_to_tensor, raw
 from headrace.ops.core.static import static_value
 
 Array = np.ndarray[Any, Any]
@@ -113,7 +113,7 @@ def size_text(array: Any) -> str:
 
 def int_const(values: Any, dtype: dtypes.DType = dtypes.int32, name: str = "Const") -> Tensor:
     """A constant of integers, without the questions that ``constant`` asks."""
-    return _const(np.asarray(values, dtype.np_dtype), dtype, name)
+    return constant_of(np.asarray(values, dtype.np_dtype), dtype, name)
 
 
 def shape_tensor(tensor: Tensor, dtype: dtypes.DType = dtypes.int32) -> Tensor:

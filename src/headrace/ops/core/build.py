@@ -70,10 +70,11 @@ def constant(
             raise TypeError(f"Expected Tensor's shape: {dims}, got {array.shape}.")
         if array.shape != dims:
             array = to_ndarray(value, wanted, dims)
-    return _const(array, wanted or dtypes.np_array_dtype(array), name)
+    return constant_of(array, wanted or dtypes.np_array_dtype(array), name)
 
 
-def _const(array: np.ndarray[Any, Any], dtype: DType, name: str | None) -> Tensor:
+def constant_of(array: np.ndarray[Any, Any], dtype: DType, name: str | None) -> Tensor:
+    """A Const op in the current graph; the array, of the NumPy type of `dtype`, belongs to it."""
     graph = default_graph_stack.current()
     op = graph.add_op(CONST, (), {"value": array, "dtype": dtype}, (dtype,), name or "Const")
     return op.outputs[0]
@@ -156,11 +157,11 @@ def convert_to_tensor(
     if wanted is None and hint is not None:
         try:
             preferred = dtypes.as_dtype(hint).base_dtype
-            return _const(to_ndarray(value, preferred, None), preferred, name)
+            return constant_of(to_ndarray(value, preferred, None), preferred, name)
         except (TypeError, ValueError):
             pass
     array = to_ndarray(value, wanted, None)
-    return _const(array, wanted or dtypes.np_array_dtype(array), name)
+    return constant_of(array, wanted or dtypes.np_array_dtype(array), name)
 
 
 def holds_tensor(value: Any) -> bool:
@@ -301,7 +302,7 @@ def add_node(op_def: OpDef, args: Iterable[Any], kwargs: dict[str, Any]) -> Oper
                 raise TypeError(f"{op_def.name} needs a value for attribute '{attr.name}'.")
             attrs[attr.name] = attr.default
         elif attr.allowed is not None or attr.minimum is not None:
-            _check_attr(attr, attrs[attr.name], op_def.name)
+            check_attr(attr, attrs[attr.name], op_def.name)
     return graph.add_op(op_def, inputs, attrs, output_types(op_def, attrs), name)
 
 
@@ -482,7 +483,13 @@ _NORMALIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _check_attr(attr: AttrDef, value: Any, op_name: str) -> None:
+def check_attr(attr: AttrDef, value: Any, op_name: str) -> None:
+    """Refuse a value that an attribute of an op does not allow.
+
+    Raises:
+        TypeError: for a type that it does not allow.
+        ValueError: for another value, or less than its minimum.
+    """
     values = value if attr.kind.startswith("list(") else (value,)
     if attr.allowed is not None:
         for item in values:

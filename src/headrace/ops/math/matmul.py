@@ -148,7 +148,8 @@ def _sides(a: Dims, b: Dims, flip_a: bool, flip_b: bool) -> tuple[int | None, in
     return rows, columns
 
 
-def _matmul_shape(op: Operation) -> list[Dims]:
+def matmul_shape(op: Operation) -> list[Dims]:
+    """The shape of a product of two matrices, by ``transpose_a`` and ``transpose_b``."""
     a, b = op.inputs[0].dims, op.inputs[1].dims
     for dims in (a, b):
         if dims is not None and len(dims) != 2:
@@ -251,7 +252,7 @@ define_op(
         f"transpose_a: bool = False, transpose_b: bool = False, T: {_TYPES}, "
         "grad_a: newer bool = False, grad_b: newer bool = False"
     ),
-    shape=_matmul_shape,
+    shape=matmul_shape,
     kernel=_matmul,
     interpret=_matmul_np,
     gradient=_matmul_grad,
@@ -297,7 +298,7 @@ define_op(
         "b_is_sparse: bool = False, Ta: {float32, bfloat16} = float32, "
         "Tb: {float32, bfloat16} = float32"
     ),
-    shape=_matmul_shape,
+    shape=matmul_shape,
     kernel=_sparse_matmul,
     interpret=_sparse_matmul_np,
     gradient=_sparse_matmul_grad,

@@ -26,18 +26,20 @@ from headrace.ops.core.registry import CHECKS, NotDifferentiable, define_op
 from headrace.ops.core.static import static_value
 
 _MODES = "{'MIN_COMBINED', 'MIN_FIRST', 'SCALED'}"
-_TYPES = "{qint8, quint8, qint32, qint16, quint16}"
-_STEPS = NotDifferentiable("quantised numbers have steps")
+#: The quantised types, for attributes of ops.
+TYPES = "{qint8, quint8, qint32, qint16, quint16}"
+STEPS = NotDifferentiable("quantised numbers have steps")
 #: The largest float32 that is an int32.
 _LARGEST = 2147483520.0
 
 
-def _limits(dtype: Any) -> tuple[int, int]:
+def limits_of(dtype: Any) -> tuple[int, int]:
+    """The lowest and the highest integer of a type."""
     info = np.iinfo(dtype.np_dtype)
     return int(info.min), int(info.max)
 
 
-def _half_away(xp: Any, x: Any) -> Any:
+def half_away(xp: Any, x: Any) -> Any:
     """To the nearest integer; halves away from zero."""
     whole = xp.trunc(x)
     return whole + xp.where(xp.abs(x - whole) >= 0.5, xp.sign(x), np.float32(0))
@@ -62,7 +64,7 @@ def _min_combined(xp: Any, x: Any, least: Any, most: Any, low: int, high: int) -
     scale = (np.float32(high - low) / (most - least)).astype(np.float32)
     steps = (xp.clip(x, least, most) - least) * scale
     if low < 0:
-        return _half_away(xp, steps - np.float32((high - low + 1) / 2))
+        return half_away(xp, steps - np.float32((high - low + 1) / 2))
     return xp.floor(steps + np.float32(0.5))
 
 
@@ -70,7 +72,7 @@ def _min_first(xp: Any, x: Any, least: Any, most: Any, low: int, high: int) -> A
     steps = float(high - low + 1)
     width = (most - least).astype(np.float32) * np.float32(steps / (steps - 1))
     scale = np.float32(steps) / width
-    return _half_away(xp, x * scale) - (_half_away(xp, least * scale) - np.float32(low))
+    return half_away(xp, x * scale) - (half_away(xp, least * scale) - np.float32(low))
 
 
 def _scale(xp: Any, least: Any, most: Any, low: int, high: int) -> Any:
@@ -99,7 +101,7 @@ def _quantized(
 ) -> Any:
     """The integers, and the range that they have."""
     checks.require(xp.all(max_range >= min_range), "min_range must not be above max_range.")
-    low, high = _limits(T)
+    low, high = limits_of(T)
     # The range has 0 in it, and is not so small that dividing by it loses everything.
     least = xp.minimum(np.float32(0), min_range)
     size = xp.maximum(xp.maximum(xp.abs(min_range), xp.abs(max_range)), np.float32(1))
@@ -110,7 +112,7 @@ def _quantized(
         factor = _scale(xp, least, most, low, high)
         least, most = np.float32(low) / factor, np.float32(high) / factor
         a, b, f = (_along(xp, ends, x, axis) for ends in (least, most, factor))
-        rounded = xp.round if round_mode == "HALF_TO_EVEN" else lambda v: _half_away(xp, v)
+        rounded = xp.round if round_mode == "HALF_TO_EVEN" else lambda v: half_away(xp, v)
         integers = rounded(xp.clip(x, a, b) * f)
     else:
         way = _min_combined if mode == "MIN_COMBINED" else _min_first
@@ -148,12 +150,12 @@ def _quantize_shape(op: Operation) -> list[Dims]:
 define_op(
     "QuantizeV2(input: float32, min_range: float32, max_range: float32) -> "
     "(output: T, output_min: float32, output_max: float32)",
-    attrs=f"T: {_TYPES}, mode: {_MODES} = 'MIN_COMBINED', round_mode: {{'HALF_AWAY_FROM_ZERO', "
+    attrs=f"T: {TYPES}, mode: {_MODES} = 'MIN_COMBINED', round_mode: {{'HALF_AWAY_FROM_ZERO', "
     "'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO', narrow_range: bool = False, axis: int = -1, "
     "ensure_minimum_range: float = 0.01",
     shape=_quantize_shape,
     **both(_quantized),
-    gradient=_STEPS,
+    gradient=STEPS,
     effects=CHECKS,
 )
 
@@ -175,7 +177,7 @@ def _numbers(xp: Any, q: Any, a: Any, b: Any, mode: str, limits: tuple[int, int]
     scale = (b - a).astype(np.float32) * np.float32(steps / (steps - 1)) / np.float32(steps)
     flat = a == b
     used = xp.where(flat, np.float32(1), scale)
-    start = xp.where(flat, a, _half_away(xp, a / used) * used)
+    start = xp.where(flat, a, half_away(xp, a / used) * used)
     return floats * scale + (start - np.float32(low) * scale)
 
 
@@ -191,7 +193,7 @@ def _dequantized(
     axis: int,
     dtype: Any,
 ) -> Any:
-    low, high = _limits(T)
+    low, high = limits_of(T)
     a, b = (_along(xp, end, q, axis) for end in (min_range, max_range))
     narrowed = low + (narrow_range and mode == "SCALED")
     return _numbers(xp, q, a, b, mode, (narrowed, high)).astype(dtype.np_dtype)
@@ -204,11 +206,11 @@ def _dequantize_shape(op: Operation) -> list[Dims]:
 
 define_op(
     "Dequantize(input: T, min_range: float32, max_range: float32) -> output: dtype",
-    attrs=f"T: {_TYPES}, mode: {_MODES} = 'MIN_COMBINED', narrow_range: bool = False, "
+    attrs=f"T: {TYPES}, mode: {_MODES} = 'MIN_COMBINED', narrow_range: bool = False, "
     "axis: int = -1, dtype: {bfloat16, float32} = float32",
     shape=_dequantize_shape,
     **both(_dequantized),
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 
 # -- joining ------------------------------------------------------------------------------------
@@ -218,7 +220,7 @@ def _joined(xp: Any, axis: Any, values: Any, input_mins: Any, input_maxes: Any, 
     """All values in one range that has 0 in it; of signed types 0 is its middle."""
     if not T.is_quantized:
         raise fail(f"QuantizedConcat joins quantised tensors, not {T.name}.")
-    low, high = _limits(T)
+    low, high = limits_of(T)
     least = xp.minimum(np.float32(0), xp.min(xp.stack(input_mins)))
     most = xp.maximum(np.float32(0), xp.max(xp.stack(input_maxes)))
     if low < 0:
@@ -266,7 +268,7 @@ define_op(
     kernel=lambda axis, values, mins, maxes, *, T: _joined(jnp, axis, values, mins, maxes, T),
     interpret=lambda axis, values, mins, maxes, *, T: _joined(np, axis, values, mins, maxes, T),
     static=(0,),
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 
 

@@ -16,8 +16,8 @@ from headrace.graph.tensor import Dims, Operation
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import both, fail, like_first
 from headrace.ops.core.registry import CHECKS, define_op
-from headrace.ops.math.matmul import _matmul_shape
-from headrace.ops.math.quantized import _STEPS, _TYPES, _half_away, _limits
+from headrace.ops.math.matmul import matmul_shape
+from headrace.ops.math.quantized import STEPS, TYPES, half_away, limits_of
 
 __all__: list[str] = []
 
@@ -43,7 +43,7 @@ def scalar(xp: Any, value: Any, name: str) -> Any:
 
 def _levels(dtype: Any) -> tuple[int, float]:
     """The lowest integer of a type, and how many there are."""
-    low, high = _limits(dtype)
+    low, high = limits_of(dtype)
     return low, float(high - low + 1)
 
 
@@ -53,14 +53,14 @@ def unclamped(xp: Any, numbers: Any, least: Any, most: Any, dtype: Any) -> Any:
     width = (most - least).astype(np.float64) * np.float64(levels / (levels - 1))
     flat = width == 0
     scale = np.float64(levels) / xp.where(flat, np.float64(1), width)
-    first = _half_away(xp, least.astype(np.float64) * scale)
-    steps = _half_away(xp, xp.asarray(numbers, np.float64) * scale) - first
+    first = half_away(xp, least.astype(np.float64) * scale)
+    steps = half_away(xp, xp.asarray(numbers, np.float64) * scale) - first
     return xp.where(flat, np.float64(low), steps + np.float64(low))
 
 
 def integers_of(xp: Any, numbers: Any, least: Any, most: Any, dtype: Any) -> Any:
     """The same within the type, as int64."""
-    low, high = _limits(dtype)
+    low, high = limits_of(dtype)
     found = unclamped(xp, numbers, least, most, dtype)
     return xp.clip(found, np.float64(low), np.float64(high)).astype(np.int64)
 
@@ -72,7 +72,7 @@ def numbers_of(xp: Any, integers: Any, least: Any, most: Any, dtype: Any) -> Any
     rounded = scale.astype(np.float32)
     flat = rounded == 0
     used = xp.where(flat, np.float32(1), rounded)
-    start = (_half_away(xp, least / used) * used).astype(np.float64)
+    start = (half_away(xp, least / used) * used).astype(np.float64)
     steps = integers.astype(np.float64) - np.float64(low)
     found = start + steps * scale
     return xp.where(flat, least, found.astype(np.float32))
@@ -84,13 +84,13 @@ def zero_point(xp: Any, least: Any, most: Any, dtype: Any) -> Any:
 
 
 def _one_level(least: Any, most: Any, dtype: Any) -> Any:
-    low, high = _limits(dtype)
+    low, high = limits_of(dtype)
     return (most - least) / np.float32(high - low)
 
 
 def product_range(xp: Any, a: tuple[Any, Any, Any], b: tuple[Any, Any, Any], dtype: Any) -> Any:
     """The range of products of two tensors, which are given by their ranges and types."""
-    low, high = _limits(dtype)
+    low, high = limits_of(dtype)
     level = _one_level(*a) * _one_level(*b)
     return level * np.float32(low), level * np.float32(high)
 
@@ -151,7 +151,7 @@ def _in_steps(xp: Any, q: Any, ends: Any, wanted: Any, source: Any, target: Any)
     """The same, where those of 0 and 1 say what the others are."""
     pair = numbers_of(xp, xp.asarray([0, 1], np.int64), ends[0], ends[1], source)
     first, second = unclamped(xp, pair, wanted[0], wanted[1], target).astype(np.int64)
-    low, high = _limits(target)
+    low, high = limits_of(target)
     return xp.clip(first + q.astype(np.int64) * (second - first), np.int64(low), np.int64(high))
 
 
@@ -203,28 +203,28 @@ _RANGES = "min_{0}: float32, max_{0}: float32, min_{1}: float32, max_{1}: float3
 define_op(
     f"QuantizedMatMul(a: T1, b: T2, {_RANGES.format('a', 'b')}) -> "
     "(out: Toutput, min_out: float32, max_out: float32)",
-    attrs=f"T1: {_TYPES}, T2: {_TYPES}, Toutput: {_TYPES} = qint32, transpose_a: bool = False, "
-    f"transpose_b: bool = False, Tactivation: {_TYPES} = quint8",
-    shape=_with_range(_matmul_shape),
+    attrs=f"T1: {TYPES}, T2: {TYPES}, Toutput: {TYPES} = qint32, transpose_a: bool = False, "
+    f"transpose_b: bool = False, Tactivation: {TYPES} = quint8",
+    shape=_with_range(matmul_shape),
     **both(_matmul),
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 for _name, _kernel in (("QuantizedMul", _times), ("QuantizedAdd", _added)):
     define_op(
         f"{_name}(x: T1, y: T2, {_RANGES.format('x', 'y')}) -> "
         "(z: Toutput, min_z: float32, max_z: float32)",
-        attrs=f"T1: {_TYPES}, T2: {_TYPES}, Toutput: {_TYPES} = qint32",
+        attrs=f"T1: {TYPES}, T2: {TYPES}, Toutput: {TYPES} = qint32",
         shape=_with_range(_broadcast),
         **both(_kernel),
-        gradient=_STEPS,
+        gradient=STEPS,
     )
 define_op(
     f"QuantizedBiasAdd(input: T1, bias: T2, {_RANGES.format('input', 'bias')}) -> "
     "(output: out_type, min_out: float32, max_out: float32)",
-    attrs=f"T1: {_TYPES}, T2: {_TYPES}, out_type: {_TYPES}",
+    attrs=f"T1: {TYPES}, T2: {TYPES}, out_type: {TYPES}",
     shape=_with_range(like_first),
     **both(_biased),
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 
 # -- to fewer bits ------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _moved(
     xp: Any, q: Any, ends: tuple[Any, Any], wanted: tuple[Any, Any], source: Any, target: Any
 ) -> Any:
     """The integers of another range."""
-    low, high = _limits(target)
+    low, high = limits_of(target)
     if (source.name, target.name) != ("qint32", "quint8"):
         numbers = numbers_of(xp, q, *ends, source)
         return integers_of(xp, numbers, *wanted, target).astype(target.np_dtype)
@@ -299,27 +299,27 @@ define_op(
     "Requantize(input: Tinput, input_min: float32, input_max: float32, "
     "requested_output_min: float32, requested_output_max: float32) -> "
     "(output: out_type, output_min: float32, output_max: float32)",
-    attrs=f"Tinput: {_TYPES}, out_type: {_TYPES}",
+    attrs=f"Tinput: {TYPES}, out_type: {TYPES}",
     shape=_with_range(like_first),
     **both(_requantized),
-    gradient=_STEPS,
+    gradient=STEPS,
     effects=CHECKS,
 )
 define_op(
     "RequantizationRange(input: Tinput, input_min: float32, input_max: float32) -> "
     "(output_min: float32, output_max: float32)",
-    attrs=f"Tinput: {_TYPES}",
+    attrs=f"Tinput: {TYPES}",
     shape=lambda op: [(), ()],
     **both(_range),
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 define_op(
     "QuantizeDownAndShrinkRange(input: Tinput, input_min: float32, input_max: float32) -> "
     "(output: out_type, output_min: float32, output_max: float32)",
-    attrs=f"Tinput: {_TYPES}, out_type: {_TYPES}",
+    attrs=f"Tinput: {TYPES}, out_type: {TYPES}",
     shape=_with_range(like_first),
     **both(_shrunk),
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 
 
@@ -359,8 +359,8 @@ for _name, _value, _rectify in (
     define_op(
         f"{_name}(features: Tinput, {_value}min_features: float32, max_features: float32) -> "
         "(activations: out_type, min_activations: float32, max_activations: float32)",
-        attrs=f"Tinput: {_TYPES}, out_type: {_TYPES} = quint8",
+        attrs=f"Tinput: {TYPES}, out_type: {TYPES} = quint8",
         shape=_with_range(like_first),
         **both(_rectify),
-        gradient=_STEPS,
+        gradient=STEPS,
     )

@@ -11,7 +11,7 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
-from headrace.ops.core.build import _const, apply_op, convert_to_tensor, raw
+from headrace.ops.core.build import constant_of, apply_op, convert_to_tensor, raw
 from headrace.ops.core.old_arguments import note
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef
@@ -59,7 +59,7 @@ def all_axes(x: Tensor, axis: Any) -> Any:
         return axis
     dims = x.dims
     if dims is not None:
-        return _const(np.arange(len(dims), dtype=np.int32), dtypes.int32, "Const")
+        return constant_of(np.arange(len(dims), dtype=np.int32), dtypes.int32, "Const")
     return raw.Range(0, raw.Rank(x), 1)
 
 

@@ -35,7 +35,7 @@ Grads = list[Tensor | None]
 # -- shapes -------------------------------------------------------------------------------------
 
 
-def _pooled(op: Operation, x: Dims, ksize: Any, strides: Any) -> Dims:
+def pooled_dims(op: Operation, x: Dims, ksize: Any, strides: Any) -> Dims:
     """The shape of a pool of an input of shape ``x``; windows cover every dimension alike."""
     rank = len(ksize)
     checked_steps(ksize, rank, "ksize", op.type)
@@ -68,7 +68,7 @@ def _pooled(op: Operation, x: Dims, ksize: Any, strides: Any) -> Dims:
 def _pool_shape(op: Operation) -> list[Dims]:
     attrs = op.attrs
     _check_data_lengths(op)
-    y = _pooled(op, op.inputs[0].dims, attrs["ksize"], attrs["strides"])
+    y = pooled_dims(op, op.inputs[0].dims, attrs["ksize"], attrs["strides"])
     return [y] * len(op.op_def.outputs)
 
 
@@ -92,7 +92,7 @@ def _check_like(what: str, dims: Dims, want: Dims) -> None:
 def _max_grad_shape(op: Operation) -> list[Dims]:
     x, y, g = (t.dims for t in op.inputs)
     _check_data_lengths(op)
-    want = _pooled(op, x, op.attrs["ksize"], op.attrs["strides"])
+    want = pooled_dims(op, x, op.attrs["ksize"], op.attrs["strides"])
     _check_like("orig_output", y, want)
     _check_like("grad", g, want)
     return [x]
@@ -102,7 +102,7 @@ def _max_grad_grad_shape(op: Operation) -> list[Dims]:
     x, y, g = (t.dims for t in op.inputs)
     _check_data_lengths(op)
     _check_like("grad", g, x)
-    want = _pooled(op, merge_static(x, g), op.attrs["ksize"], op.attrs["strides"])
+    want = pooled_dims(op, merge_static(x, g), op.attrs["ksize"], op.attrs["strides"])
     _check_like("orig_output", y, want)
     return [merge_static(want, y)]
 
@@ -111,14 +111,14 @@ def _average_grad_shape(op: Operation) -> list[Dims]:
     _check_data_lengths(op)
     sizes = static_shape(op.inputs[0])
     rank = len(op.attrs["ksize"])
-    want = _pooled(op, sizes, op.attrs["ksize"], op.attrs["strides"])
+    want = pooled_dims(op, sizes, op.attrs["ksize"], op.attrs["strides"])
     _check_like("grad", op.inputs[1].dims, want)
     return [checked_rank(sizes, rank, "orig_input_shape")]
 
 
 def _argmax_grad_shape(op: Operation) -> list[Dims]:
     x, g, argmax = (t.dims for t in op.inputs)
-    want = _pooled(op, x, op.attrs["ksize"], op.attrs["strides"])
+    want = pooled_dims(op, x, op.attrs["ksize"], op.attrs["strides"])
     _check_like("grad", g, want)
     _check_like("argmax", argmax, want)
     return [x]
@@ -276,7 +276,7 @@ def _pool_v2_shape(op: Operation) -> list[Dims]:
     x, ksize, strides = op.inputs[0].dims, _steps(op, 1), _steps(op, 2)
     if ksize is None or strides is None:
         return [checked_rank(None, 4, "the input")]
-    return [_pooled(op, x, ksize, strides)]
+    return [pooled_dims(op, x, ksize, strides)]
 
 
 @on_platform
@@ -385,7 +385,7 @@ define_op(
 def _argmax_grad_grad_shape(op: Operation) -> list[Dims]:
     x, g, argmax = (t.dims for t in op.inputs)
     _check_like("grad", g, x)
-    want = _pooled(op, merge_static(x, g), op.attrs["ksize"], op.attrs["strides"])
+    want = pooled_dims(op, merge_static(x, g), op.attrs["ksize"], op.attrs["strides"])
     _check_like("argmax", argmax, want)
     return [merge_static(want, argmax)]
 

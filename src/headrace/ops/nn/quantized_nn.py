@@ -15,9 +15,9 @@ from headrace.ops.core.array_util import fail
 from headrace.ops.core.build import raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
-from headrace.ops.math.quantized import _STEPS, _TYPES
+from headrace.ops.math.quantized import STEPS, TYPES
 from headrace.ops.math.quantized_math import check_sums, offset, product_range, scalar
-from headrace.ops.nn.pool import _pooled
+from headrace.ops.nn.pool import pooled_dims
 from headrace.ops.nn.windows import checked_rank, checked_steps, window_size
 
 _PADDING = "padding: {'SAME', 'VALID'}"
@@ -75,7 +75,7 @@ def _pool_shape(op: Operation) -> list[Dims]:
     attrs = op.attrs
     if attrs["ksize"][3] != 1 or attrs["strides"][3] != 1:
         raise ValueError("Quantised pools do not go over channels: ksize and strides are 1 there.")
-    return [_pooled(op, op.inputs[0].dims, attrs["ksize"], attrs["strides"]), (), ()]
+    return [pooled_dims(op, op.inputs[0].dims, attrs["ksize"], attrs["strides"]), (), ()]
 
 
 def _max_pool(
@@ -123,20 +123,20 @@ define_op(
     "QuantizedConv2D(input: Tinput, filter: Tfilter, min_input: float32, max_input: float32, "
     "min_filter: float32, max_filter: float32) -> "
     "(output: out_type, min_output: float32, max_output: float32)",
-    attrs=f"Tinput: {_TYPES}, Tfilter: {_TYPES}, out_type: {_TYPES} = qint32, "
+    attrs=f"Tinput: {TYPES}, Tfilter: {TYPES}, out_type: {TYPES} = qint32, "
     f"strides: list(int), {_PADDING}, dilations: list(int) = [1, 1, 1, 1]",
     shape=_conv_shape,
     kernel=_convolved,
-    gradient=_STEPS,
+    gradient=STEPS,
 )
 for _name, _kernel in (("QuantizedMaxPool", _max_pool), ("QuantizedAvgPool", _average_pool)):
     define_op(
         f"{_name}(input: T, min_input: float32, max_input: float32) -> "
         "(output: T, min_output: float32, max_output: float32)",
-        attrs=f"T: {_TYPES}, ksize: list(int) >= 4, strides: list(int) >= 4, {_PADDING}",
+        attrs=f"T: {TYPES}, ksize: list(int) >= 4, strides: list(int) >= 4, {_PADDING}",
         shape=_pool_shape,
         kernel=_kernel,
-        gradient=_STEPS,
+        gradient=STEPS,
     )
 
 

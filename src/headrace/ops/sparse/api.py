@@ -34,12 +34,12 @@ def as_sparse(value: Any, what: str = "Input") -> SparseTensor:
     raise TypeError(f"{what} must be a SparseTensor, not {value!r}.")
 
 
-def _int64(value: Any, name: str) -> Tensor:
+def as_int64(value: Any, name: str) -> Tensor:
     """Integers as an int64 tensor."""
     if isinstance(value, Tensor):
         return value if value.dtype is dtypes.int64 else raw.Cast(value, DstT=dtypes.int64)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-        return raw.Pack([_int64(v, name) for v in value])
+        return raw.Pack([as_int64(v, name) for v in value])
     return convert_to_tensor(np.asarray(getattr(value, "as_list", lambda: value)(), np.int64))
 
 
@@ -177,7 +177,7 @@ def sparse_merge(
         columns = [raw.ExpandDims(cast(s.values, dtypes.int64), 1) for s in all_ids]
         before = _columns(first.indices, None, -1)
         indices = raw.ConcatV2([before, *columns], 1)
-        sizes = [raw.ExpandDims(_int64(v, "vocab_size"), 0) for v in vocab_size]
+        sizes = [raw.ExpandDims(as_int64(v, "vocab_size"), 0) for v in vocab_size]
         shape = raw.ConcatV2([_entries(first.dense_shape, None, -1), *sizes], 0)
         merged = SparseTensor(indices, values.values, shape)
         if already_sorted:
@@ -247,7 +247,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     """
     sp_input = as_sparse(sp_input)
     with scope_or(name, "SparseReshape") as scope:
-        wanted = _int64(shape, "shape")
+        wanted = as_int64(shape, "shape")
         indices, new_shape = raw.SparseReshape(
             sp_input.indices, sp_input.dense_shape, wanted, name=scope
         )
@@ -381,7 +381,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     if new_shape is None:
         ends = raw.AddV2(raw.Max(indices, 0), np.int64(1))
         return SparseTensor(indices, values, raw.Maximum(np.int64(0), ends))
-    wanted = _int64(new_shape, "new_shape")
+    wanted = as_int64(new_shape, "new_shape")
     merge_static(wanted.dims, shape.dims)
     known, old = static_value(wanted), _known_shape(sp_input)
     if known is not None and old is not None:
@@ -429,7 +429,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
         ValueError, InvalidArgumentError: if start and size have not one entry per dimension.
     """
     sp_input = as_sparse(sp_input)
-    start, size = _int64(start, "start"), _int64(size, "size")
+    start, size = as_int64(start, "start"), as_int64(size, "size")
     with scope_or(name, "SparseSlice") as scope:
         return SparseTensor(
             *raw.SparseSlice(
@@ -471,7 +471,7 @@ def sparse_split(
     assert num_split is not None
     sp_input = as_sparse(sp_input)
     parts = raw.SparseSplit(
-        _int64(axis, "split_dim"),
+        as_int64(axis, "split_dim"),
         sp_input.indices,
         sp_input.values,
         sp_input.dense_shape,

@@ -19,7 +19,7 @@ from headrace.ops.core.static import static_shape
 from headrace.ops.math import operators
 from headrace.ops.math.cast import cast
 from headrace.ops.math.reduction_api import one_of
-from headrace.ops.sparse.api import _int64, as_sparse
+from headrace.ops.sparse.api import as_int64, as_sparse
 from headrace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.ops.state.scopes_api import scope_or
 
@@ -51,8 +51,8 @@ def sparse_eye(
         InvalidArgumentError: when run, if one turns out to be negative.
     """
     with scope_or(name, "eye"):
-        rows = _int64(num_rows, "num_rows")
-        columns = rows if num_columns is None else _int64(num_columns, "num_columns")
+        rows = as_int64(num_rows, "num_rows")
+        columns = rows if num_columns is None else as_int64(num_columns, "num_columns")
         places = raw.Range(np.int64(0), raw.Minimum(rows, columns), np.int64(1))
         one = convert_to_tensor(np.ones((), dtypes.as_dtype(dtype).np_dtype))
         ones = raw.Fill(raw.Shape(places), one)

@@ -65,7 +65,12 @@ def _dims_of(shape: Any) -> Any:
     return TensorShape(shape).as_list()
 
 
-def _float_dtype(dtype: Any) -> DType:
+def float_dtype(dtype: Any) -> DType:
+    """A type, which must be a floating one.
+
+    Raises:
+        ValueError: if it is none.
+    """
     wanted = dtypes.as_dtype(dtype).base_dtype
     if not wanted.is_floating:
         raise ValueError(f"Expected floating point type, got {wanted!r}.")
@@ -214,7 +219,7 @@ class RandomNormal(Initializer):
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return api.random_normal(
@@ -262,7 +267,7 @@ class UniformUnitScaling(Initializer):
     ) -> None:
         self.factor = factor
         self.seed = seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         full = _dims_of(shape if partition_info is None else partition_info.full_shape)
@@ -324,7 +329,7 @@ class VarianceScaling(Initializer):
         self.mode = mode
         self.distribution = distribution
         self.seed = seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype
@@ -420,7 +425,7 @@ class Orthogonal(Initializer):
     ) -> None:
         self.gain = gain
         self.seed = seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dims = _dims_of(shape)
@@ -455,7 +460,7 @@ class Identity(Initializer):
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         full = _dims_of(shape if partition_info is None else partition_info.full_shape)

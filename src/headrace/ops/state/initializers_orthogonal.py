@@ -17,7 +17,7 @@ from headrace.graph.shapes import TensorShape
 from headrace.graph.tensor import Tensor
 from headrace.ops.core.build import constant, raw
 from headrace.ops.random import api
-from headrace.ops.state.initializers import Initializer, _float_dtype
+from headrace.ops.state.initializers import Initializer, float_dtype
 
 __all__ = [
     "ConvolutionDeltaOrthogonal",
@@ -42,7 +42,7 @@ class _Orthogonal(Initializer):
         self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
     ) -> None:
         self.gain = gain
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
         self.seed = seed
 
     def get_config(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from headrace.ops.state.variable_kinds import (
     VariableAggregation,
     VariableSynchronization,
 )
-from headrace.ops.state.variable_store import VariableOptions, _accepts, store_of
+from headrace.ops.state.variable_store import VariableOptions, accepts, store_of
 from headrace.ops.state.variables import Variable
 
 
@@ -221,7 +221,7 @@ class VariableScope:
         with get_default_graph().name_scope(None):
             if getter is None:
                 return make(constraint=constraint, **arguments)
-            if _accepts(getter, "constraint"):
+            if accepts(getter, "constraint"):
                 arguments["constraint"] = constraint
             return getter(getter=make, **arguments)
 

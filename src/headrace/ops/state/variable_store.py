@@ -251,7 +251,8 @@ def _bound(
     return function
 
 
-def _accepts(function: Any, argument: str) -> bool:
+def accepts(function: Any, argument: str) -> bool:
+    """Whether a function takes a keyword argument of that name."""
     parameters = inspect.signature(function).parameters
     return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
