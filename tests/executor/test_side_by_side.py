@@ -82,9 +82,9 @@ def test_plan_has_one_unit_for_each_kind():
     nodes = [n for n in step.nodes if n.inputs]
     plan = plan_of(nodes, is_constant, copies=False)
     assert plan is not None
-    kinds = [u.nodes[0].type for u in plan.units if isinstance(u, EqualNodes)]
+    kinds = [u.nodes[0].type for u in plan.items if isinstance(u, EqualNodes)]
     assert kinds == ["MatMul", "AddV2"]
-    (taking,) = [u for u in plan.units if isinstance(u, Taking)]
+    (taking,) = [u for u in plan.items if isinstance(u, Taking)]
     assert taking.node.type == "AddN"
     assert plan.calls == 3
 

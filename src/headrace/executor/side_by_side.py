@@ -98,32 +98,30 @@ class Taking:
         self.pieces = pieces
 
 
-Unit = list[Node] | EqualNodes | Taking
+Item = list[Node] | EqualNodes | Taking
 
 
-class Plan(NamedTuple):
+class StackPlan(NamedTuple):
     """What is evaluated one after another.
 
     Attributes:
-        units: single nodes in lists; an empty one if nothing is side by side.
-        stacked: how many values are copied to stacks, one by one.
+        items: single nodes in lists, groups, and nodes that take groups.
     """
 
-    units: list[Unit]
-    stacked: int
+    items: list[Item]
 
     @property
     def calls(self) -> int:
         """How many calls evaluating takes."""
-        return sum(len(u) if isinstance(u, list) else 1 for u in self.units)
+        return sum(len(u) if isinstance(u, list) else 1 for u in self.items)
 
     def firsts(self) -> Iterator[Node]:
         """The nodes, of each group only one."""
-        for unit in self.units:
-            if isinstance(unit, list):
-                yield from unit
+        for item in self.items:
+            if isinstance(item, list):
+                yield from item
             else:
-                yield unit.nodes[0] if isinstance(unit, EqualNodes) else unit.node
+                yield item.nodes[0] if isinstance(item, EqualNodes) else item.node
 
 
 class Member:
@@ -149,7 +147,7 @@ def is_constant(edge: Edge) -> bool:
     return edge[0].type == "Const" and not edge[0].control
 
 
-def plan_of(nodes: Sequence[Node], known: Callable[[Edge], bool], copies: bool) -> Plan | None:
+def plan_of(nodes: Sequence[Node], known: Callable[[Edge], bool], copies: bool) -> StackPlan | None:
     """How to evaluate these nodes with equal ones together; None if none are equal.
 
     Args:
@@ -230,11 +228,10 @@ def _arranged(
     sets: list[list[Node]],
     known: Callable[[Edge], bool],
     copies: bool,
-) -> Plan | None:
+) -> StackPlan | None:
     member_of: dict[Node, tuple[EqualNodes, int]] = {}
     places = {node: place for place, node in enumerate(nodes)}
     parts: list[tuple[int, int, Node | EqualNodes | Taking]] = []
-    stacked = 0
     for members in sorted(sets, key=lambda m: levels[m[0]]):
         inputs = [_input(members, i, member_of) for i in range(len(members[0].inputs))]
         if all(given.shared for given in inputs):
@@ -242,7 +239,6 @@ def _arranged(
         apart = [i for i in inputs if not i.shared and i.group is None]
         if not copies and not all(known(e) for given in apart for e in given.edges):
             continue
-        stacked += sum(len(given.edges) for given in apart)
         rank = None if members[0].op_def.traits.stacked else len(members[0].dims[0] or ())
         group = EqualNodes(members, inputs, rank)
         member_of.update({node: (group, i) for i, node in enumerate(members)})
@@ -254,15 +250,15 @@ def _arranged(
             taken = _taken(node, member_of)
             alone = node if taken is None else Taking(node, taken)
             parts.append((levels[node], places[node], alone))
-    units: list[Unit] = []
+    items: list[Item] = []
     for _, _, part in sorted(parts, key=lambda p: p[:2]):
         if not isinstance(part, Node):
-            units.append(part)
-        elif units and isinstance(units[-1], list):
-            units[-1].append(part)
+            items.append(part)
+        elif items and isinstance(items[-1], list):
+            items[-1].append(part)
         else:
-            units.append([part])
-    return Plan(units, stacked)
+            items.append([part])
+    return StackPlan(items)
 
 
 def _input(members: list[Node], i: int, member_of: dict[Node, tuple[EqualNodes, int]]) -> Input:
@@ -316,11 +312,11 @@ class SideBySide:
         self._ordered = bool(ordered)
 
     @cached_property
-    def _interpreted(self) -> Plan | None:
+    def _interpreted(self) -> StackPlan | None:
         return plan_of(self._nodes, self._is_constant, copies=True)
 
     @cached_property
-    def _compiled(self) -> Plan | None:
+    def _compiled(self) -> StackPlan | None:
         if self._ordered:  # what reads large variables keeps its place
             return None
         return plan_of(self._nodes, self._is_constant, copies=False)
@@ -342,26 +338,26 @@ class SideBySide:
             evaluate_plan(evaluation, plan, values)
 
 
-def evaluate_plan(evaluation: Evaluation, plan: Plan, values: Values) -> None:
+def evaluate_plan(evaluation: Evaluation, plan: StackPlan, values: Values) -> None:
     """Evaluate a plan into ``values``, as `Evaluation.evaluate_all` does single nodes."""
     stacks: dict[EqualNodes, Any] = {}
-    for unit in plan.units:
-        if isinstance(unit, list):
-            evaluation.evaluate_all(unit, values)
-        elif isinstance(unit, Taking):
+    for item in plan.items:
+        if isinstance(item, list):
+            evaluation.evaluate_all(item, values)
+        elif isinstance(item, Taking):
             try:
-                stack = _joined([_piece(piece, values, stacks) for piece in unit.pieces])
-                values[unit.node] = (_take_stack(evaluation, unit.node, stack),)
+                stack = _joined([_piece(piece, values, stacks) for piece in item.pieces])
+                values[item.node] = (_take_stack(evaluation, item.node, stack),)
             except Exception as error:
-                _evaluate_singly(evaluation, [unit.node], values, error)
+                _evaluate_singly(evaluation, [item.node], values, error)
         else:
             try:
-                stack = _evaluate_group(evaluation, unit, values, stacks)
+                stack = _evaluate_group(evaluation, item, values, stacks)
             except Exception as error:
-                _evaluate_singly(evaluation, unit.nodes, values, error)
+                _evaluate_singly(evaluation, item.nodes, values, error)
                 continue
-            stacks[unit] = stack
-            for place, node in enumerate(unit.nodes):
+            stacks[item] = stack
+            for place, node in enumerate(item.nodes):
                 values[node] = Member(stack, place)  # type: ignore[assignment]
 
 
@@ -462,7 +458,7 @@ def _stack(values: list[Any]) -> Any:
 __all__ = [
     "LEAST",
     "EqualNodes",
-    "Plan",
+    "StackPlan",
     "SideBySide",
     "Taking",
     "evaluate_plan",
