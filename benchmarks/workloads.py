@@ -73,7 +73,7 @@ class _Model:
 
 
 def digits(batch: int, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Noise in the form of MNIST: pixels [batch, 784] and labels [batch, classes], one of them 1."""
+    """Noise in the form of MNIST: pixels [batch, 784] and labels [batch, classes], one-hot."""
     rng = np.random.RandomState(0)
     x = rng.random_sample((batch, 784)).astype(np.float32)
     return x, np.eye(classes, dtype=np.float32)[rng.randint(classes, size=batch)]

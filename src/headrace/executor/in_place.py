@@ -32,8 +32,8 @@ from headrace.executor.region import Region
 from headrace.executor.region_options import RegionOptions, label_of
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.runnable import Runnable
-from headrace.executor.touched import RegionState, functions_in, has_loops
 from headrace.executor.step_context import StepContext
+from headrace.executor.touched import RegionState, functions_in, has_loops
 from headrace.passes.ir import Edge, Node, function_step
 from headrace.placement.cost import state_bytes
 

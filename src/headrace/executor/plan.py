@@ -22,9 +22,9 @@ from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.region_options import RegionOptions
 from headrace.executor.resources import ResourceHandle, ResourceStore, StateKey, Transaction
 from headrace.executor.stages import WHOLE, PartTables, is_large, known_values
+from headrace.executor.step_context import StepContext
 from headrace.executor.stepping import Driver, Flow, StepRun
 from headrace.executor.touched import touched_by
-from headrace.executor.step_context import StepContext
 from headrace.executor.transfers import SEND
 from headrace.executor.units import Call, Slots, Unit, UnitBuilder
 from headrace.graph.recursion import levels_of, room_for

@@ -42,8 +42,8 @@ from headrace.executor.resources import (
 )
 from headrace.executor.side_by_side import SideBySide
 from headrace.executor.spare_rows import SpareRows
-from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.step_context import StepContext
+from headrace.executor.touched import RegionState, has_loops, is_integer_view
 from headrace.executor.waiting import Waiting
 from headrace.graph.dtypes import variant
 from headrace.ops.control import tensor_list_kernels as lists

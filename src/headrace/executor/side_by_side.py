@@ -458,8 +458,8 @@ def _stack(values: list[Any]) -> Any:
 __all__ = [
     "LEAST",
     "EqualNodes",
-    "StackPlan",
     "SideBySide",
+    "StackPlan",
     "Taking",
     "evaluate_plan",
     "is_constant",

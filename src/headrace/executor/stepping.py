@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.executor.step_context import StepContext
 from headrace.executor.threads import step_threads
 from headrace.executor.touched import has_loops
-from headrace.executor.step_context import StepContext
 from headrace.executor.transfers import RECV, SEND
 from headrace.executor.units import Unit
 from headrace.placement.cost import node_cost

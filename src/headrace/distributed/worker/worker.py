@@ -26,9 +26,9 @@ from headrace.distributed.worker.traffic import PartTraffic
 from headrace.errors import AbortedError, OpError
 from headrace.executor.plan import LocalPlan
 from headrace.executor.resources import ResourceStore, SessionStore
+from headrace.executor.step_context import StepContext, fill_metadata
 from headrace.executor.stepping import Driver, StepRun
 from headrace.executor.threads import step_threads
-from headrace.executor.step_context import StepContext, fill_metadata
 from headrace.graph.proto import RunMetadata
 from headrace.ops.collective.calls import Collectives
 from headrace.partition.parts import Part, Transfer

@@ -11,7 +11,7 @@ from headrace.graph import dtypes
 from headrace.graph.composite import composite_function
 from headrace.graph.graph import default_graph_stack
 from headrace.graph.tensor import Tensor
-from headrace.ops.core.build import constant_of, apply_op, convert_to_tensor, raw
+from headrace.ops.core.build import apply_op, constant_of, convert_to_tensor, raw
 from headrace.ops.core.old_arguments import note
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import OpDef
