@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from headrace.graph.shapes import shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
@@ -164,20 +165,39 @@ def _mirror_pad_grad(xp: Any, dy: Any, paddings: Any, *, mode: str) -> Any:
     sizes = tuple(d - a - b for d, (a, b) in zip(dy.shape, pairs, strict=True))
     _check_mirror(sizes, pairs, mode)
     skip = int(mode == "REFLECT")
-    for axis, (size, (before, after)) in enumerate(zip(sizes, pairs, strict=True)):
-        lead = (slice(None),) * axis
-        total = dy[(*lead, slice(before, before + size))]
-        for part, start in (
-            (dy[(*lead, slice(0, before))], skip),
-            (dy[(*lead, slice(before + size, None))], size - skip - after),
-        ):
-            count = part.shape[axis]
-            if count:
-                around = [(0, 0)] * dy.ndim
-                around[axis] = (start, size - start - count)
-                total = total + xp.pad(xp.flip(part, axis), around)
-        dy = total
-    return dy
+    edges = [(size, *pair) for size, pair in zip(sizes, pairs, strict=True)]
+    return _without_mirrored(xp, dy, edges, skip)
+
+
+def _without_mirrored(xp: Any, dy: Any, edges: list[tuple[int, int, int]], skip: int) -> Any:
+    """The middle of the leading dimensions, and what its mirror images around it add to it.
+
+    The last dimension first: so only strips are folded, and what is large is copied once.
+
+    Args:
+        edges: for each dimension how long its middle is, and what is before and after that.
+        skip: how many elements at an end are not mirrored.
+    """
+    if not edges:
+        return dy.copy() if xp is np else dy
+    *others, (size, before, after) = edges
+    axis = len(others)
+
+    def part(x: Any, start: int, count: int) -> Any:
+        return x[(*(slice(None),) * axis, slice(start, start + count))]
+
+    middle = _without_mirrored(xp, part(dy, before, size), others, skip)
+    images = ((0, before, skip), (before + size, after, size - skip - after))
+    for start, count, place in images:
+        if not count:
+            continue
+        image = xp.flip(part(dy, start, count), axis)
+        added = part(middle, place, count) + _without_mirrored(xp, image, others, skip)
+        if xp is np:
+            part(middle, place, count)[...] = added
+        else:
+            middle = lax.dynamic_update_slice_in_dim(middle, added, place, axis)
+    return middle
 
 
 def _mirror_pad_grad_shape(op: Operation) -> list[Dims]:

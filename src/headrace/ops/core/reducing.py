@@ -16,6 +16,7 @@ times as long.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -29,6 +30,8 @@ from headrace.ops.core.barrier import barrier
 
 #: ``reduce(x, axes)``, one of `lax.reduce_sum` and its kin: the order must not matter.
 Reduce = Callable[[Any, tuple[int, ...]], Any]
+#: Neighbouring dimensions of the same kind: whether they are reduced, and their sizes.
+Runs = list[tuple[bool, list[int]]]
 
 #: How many elements become one in the first step: at most, where there is a choice at least, and
 #: at least.
@@ -45,6 +48,14 @@ _MANY = 4096
 _LEAST = 1 << 13
 #: From so many on cores share the work.
 _LEAST_SHARED = 1 << 17
+#: So few are added one by one.
+_FEW = 4
+_PAIRS: dict[Any, Callable[[Any, Any], Any]] = {
+    lax.reduce_sum: lax.add,
+    lax.reduce_prod: lax.mul,
+    lax.reduce_max: lax.max,
+    lax.reduce_min: lax.min,
+}
 #: Rows of so many are halved to find extremes; sums of so few are fast as they are.
 _HALVED = 32
 
@@ -58,16 +69,39 @@ def in_vectors(reduce: Reduce, x: Any, axes: tuple[int, ...]) -> Any:
     if not axes or not _is_large(x):
         return reduce(x, axes)
     shape = x.shape
-    grouped = itertools.groupby(range(len(shape)), axes.__contains__)
+    longer = [i for i, size in enumerate(shape) if size != 1]
+    grouped = itertools.groupby(longer, axes.__contains__)
     runs = [(is_reduced, [shape[i] for i in run]) for is_reduced, run in grouped]
     x = lax.reshape(x, [math.prod(sizes) for _, sizes in runs])
+    if len(runs) > 2 and _is_few(runs) and reduce in _PAIRS:
+        return lax.reshape(_reduce_few(_PAIRS[reduce], x, runs), _left(shape, axes))
     # The last run first: it lies side by side, and makes the least of the others.
     for position in reversed(range(len(runs))):
         if runs[position][0]:
             if position < len(runs) - 2:
                 x = barrier(x)
             x = _reduce_run(reduce, x, position, runs[position][1])
-    return lax.reshape(x, [size for i, size in enumerate(shape) if i not in axes])
+    return lax.reshape(x, _left(shape, axes))
+
+
+def _left(shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
+    return [size for i, size in enumerate(shape) if i not in axes]
+
+
+def _is_few(runs: Runs) -> bool:
+    """Whether next to nothing becomes one, and of whole rows."""
+    count = math.prod(size for is_reduced, sizes in runs if is_reduced for size in sizes)
+    return count <= _FEW and not runs[-1][0]
+
+
+def _reduce_few(pair: Callable[[Any, Any], Any], x: Any, runs: Runs) -> Any:
+    """Element by element, rather than in a loop over each run: gradients of tiles are such sums."""
+    places = itertools.product(*(range(x.shape[i]) for i, (is_one, _) in enumerate(runs) if is_one))
+    parts = []
+    for place in places:
+        chosen = iter(place)
+        parts.append(x[tuple(next(chosen) if is_one else slice(None) for is_one, _ in runs)])
+    return functools.reduce(pair, parts)
 
 
 def _is_large(x: Any) -> bool:
