@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -262,6 +263,24 @@ def test_small_rows_that_a_mask_chooses_are_never_compiled() -> None:
         turns = [p.turn for r in taking for p in r._programs.values()]
         assert turns
         assert all(turn.interpretations > NEVER // 2 for turn in turns)  # each run counts down
+
+
+def test_a_large_variable_that_is_handed_on_is_on_the_device_from_then_on() -> None:
+    """What NumPy has made is copied into a program in each step otherwise, 16 MB at a time."""
+    first = np.arange(1 << 18, dtype=np.float32).reshape(256, -1)
+    rows = tf.Variable(first, trainable=False)
+    ids = tf.Variable(np.arange(256) % 3, trainable=False)
+    chosen = tf.boolean_mask(rows, ids < 1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(4):
+            np.testing.assert_array_equal(session.run(chosen), first[::3])
+        store = session._prepare(chosen, None, None)[0].plan.store
+        (reading,) = (c for c in _calls(session, chosen) if isinstance(c, BoundRegion))
+        (handle,) = reading._handed_on.values()
+        assert isinstance(store.get(handle), jax.Array)
+        session.run(rows.assign_add(tf.ones_like(rows)))
+        np.testing.assert_array_equal(session.run(chosen), first[::3] + 1)
 
 
 def test_parts_of_steps_over_several_tasks_run_by_bound_calls(

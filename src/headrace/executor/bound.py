@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from headrace.executor.borrowed import is_given_away
 from headrace.executor.evaluate import Prepared, as_outputs, check_shapes, prepared
 from headrace.executor.interrupts import is_ready
 from headrace.executor.policy import NEVER
-from headrace.executor.program import Program
+from headrace.executor.program import MOVED, Program
 from headrace.executor.region import Region
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.runnable import Runnable
@@ -44,7 +45,9 @@ class BoundRegion:
     __slots__ = (
         "_calls",
         "_changed_rows",
+        "_handed_on",
         "_inputs",
+        "_options",
         "_outputs",
         "_reads",
         "_store",
@@ -60,6 +63,7 @@ class BoundRegion:
         outputs: Sequence[int],
     ) -> None:
         self._store = store
+        self._options = region.options
         self._changed_rows = region.changed_rows
         places: dict[Edge, int] = {}
         for edge in region.dynamic:
@@ -93,6 +97,9 @@ class BoundRegion:
                 taken = tuple([places[edge] for edge in node.inputs])
                 self._calls.append((_bound(node), taken, first if len(made) == 1 else made))
         self._outputs = [*zip(outputs, map(places.__getitem__, region.outputs), strict=True)]
+        given = {place for _, place in self._outputs}
+        #: Variables whose values others get as they are: programs, perhaps.
+        self._handed_on = {p: h for p, h in self._reads.items() if p in given}
         self._values = [known.get(i) for i in range(1 + max(places.values(), default=0))]
 
     def run(self, table: list[Any]) -> bool:
@@ -114,6 +121,10 @@ class BoundRegion:
             for place, handle in self._reads.items():
                 if not _put(values, place, store.get(handle)):
                     return False
+            for place, handle in self._handed_on.items():
+                value: Any = values[place]
+                if value.nbytes >= MOVED and store.get(handle) is value:
+                    values[place] = self._moved(handle, value)
             try:
                 for function, taken, made in self._calls:
                     result = function(*[values[i] for i in taken])
@@ -131,6 +142,14 @@ class BoundRegion:
         for slot, place in self._outputs:
             table[slot] = values[place]
         return True
+
+    def _moved(self, handle: ResourceHandle, value: Any) -> Any:
+        """What NumPy has made, in memory of the device from now on. A program that gets it has a
+        copy of it made in each step otherwise, unless NumPy has aligned it."""
+        with self._options.scope():
+            moved = jax.device_put(value, may_alias=False)
+        self._store.put(handle, moved, rows=())
+        return np.asarray(moved)
 
     #: As `host.HostCall` has it, for steps without arrays on devices: here they make no difference.
     run_direct = run
