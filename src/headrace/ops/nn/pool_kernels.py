@@ -25,6 +25,7 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.array_util import widened
+from headrace.ops.core.barrier import barrier
 from headrace.ops.nn import pool_native
 from headrace.ops.nn.pool_windows import Windows, padded_once, windows_of
 
@@ -231,7 +232,9 @@ def _gather(windows: Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.A
             term = jnp.where(covered, term, zero(grad))
         total = term if total is None else total + term
     assert total is not None
-    return total
+    # Where there is more to do than to add, XLA would do it again in each of the loops that take
+    # the sum: three for a layer before.
+    return total if chosen is None else barrier(total)
 
 
 def _place(windows: Windows, lag: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
