@@ -45,9 +45,6 @@ _MAX_SPLIT_GROUPS = 64
 # at least; where their number has no such divisor, pictures are cut into strips that have.
 _MOST_SUMMED_ROWS, _LEAST_SUMMED_ROWS = 16, 4
 
-# Of so many positions of such a filter cores share the sums; more take longer to compile.
-_MOST_SIDE_BY_SIDE = 9
-
 # --- forms of the forward convolution -------------------------------------------------------
 
 
@@ -272,8 +269,9 @@ def _filter_gradient(
 def _shift_filter_gradient(
     x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
-    """A sum of products for each filter position: of few at a time, of many in a loop.
+    """A sum of products for each filter position, in one loop for all of them.
 
+    Nine sums side by side take two thirds of the time alone, and a tenth more in a network.
     Rows come first: XLA adds up a few rows of elements that lie side by side in vectors, many in a
     slow loop. The sum over the last dimension comes afterwards.
     """
@@ -292,22 +290,17 @@ def _shift_filter_gradient(
     # Zeros that are made in the loop over positions would be made for each.
     around = barrier(padded(x.astype(wide), geo))
 
-    def sums_of_rows(start: Any) -> jax.Array:
+    def of_position(start: jax.Array) -> jax.Array:
         starts = (np.int32(0), *start, np.int32(0))
         window = lax.dynamic_slice(around, starts, (around.shape[0], *met, channels))
         window = lax.slice(window, [0] * window.ndim, window.shape, (1, *geo.strides, 1))
         window = window.reshape(*window.shape, *[1] * (dy.ndim - window.ndim))
         products = (window * dy).reshape(-1, strip, columns * outputs)
-        return lax.reduce_sum(products, (1,))
-
-    def whole(sums: jax.Array) -> jax.Array:
+        sums = barrier(lax.reduce_sum(products, (1,)))
         return lax.reduce_sum(sums.reshape(-1, outputs), (0,))
 
-    positions = np.array(list(np.ndindex(*kernel)), np.int32) * np.array(geo.dilations, np.int32)
-    if len(positions) <= _MOST_SIDE_BY_SIDE:
-        dw = jnp.stack([whole(sums) for sums in barrier([sums_of_rows(p) for p in positions])])
-    else:
-        dw = lax.map(lambda start: whole(barrier(sums_of_rows(start))), positions)
+    positions = np.array(list(np.ndindex(*kernel)), np.int32)
+    dw = lax.map(of_position, positions * np.array(geo.dilations, np.int32))
     return jnp.asarray(dw.reshape(w_shape), x.dtype)
 
 
