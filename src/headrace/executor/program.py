@@ -18,6 +18,7 @@ from headrace.executor.flat_programs import flat, is_elementwise
 from headrace.executor.interrupts import NOBODY, LoopPolls
 from headrace.executor.last_reads import LastReads
 from headrace.executor.long_kernels import takes_long
+from headrace.executor.made_once import made_once
 from headrace.executor.matrix_turns import MATRIX_TURN, factors_batches, in_turn
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink
@@ -298,6 +299,8 @@ class Program:
         tracing = Tracing(state, region.platform, reads)
         on_host = region.options.host is not None and region.platform == "cpu"
         tracing.may_leave = on_host and flags.interpret != "never"
+        if region.platform == "cpu":
+            tracing.made_once = made_once(region.nodes, region.outputs)
         polls = None
         if token is not None:
             polls = tracing.polls = LoopPolls(token)

@@ -107,6 +107,8 @@ class Traits:
             stack, or the one value that all share; the result is a stack. Elementwise ops do so
             by themselves.
         takes_stack: for an op that takes a list: the same of one stack of all.
+        made_once: where several take its output, a program on CPUs is to write it down, rather than
+            to make it anew for each (see `executor.made_once`).
         flops: ``flops(op)``: floating point operations as TensorFlow's profiler counts them; it
             may raise ValueError where shapes are not known. None counts nothing.
     """
@@ -148,6 +150,7 @@ class Traits:
     alone: bool = False
     stacked: Stacked | None = None
     takes_stack: Stacked | None = None
+    made_once: bool = False
     flops: Callable[[Operation], int] | None = None
 
     @property

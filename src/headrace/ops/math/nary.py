@@ -82,6 +82,7 @@ define_op(
         flops=flops.addition,
         linear=slice(None),
         takes_stack=Stacked(_add_stack, _add_stack_np),
+        made_once=True,
     ),
 )
 
