@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executor import evaluate
+from headrace.executor import made_once
 from headrace.executor.made_once import LEAST_ELEMENTS
 from headrace.settings import flags
 
@@ -21,8 +21,8 @@ def _held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
         shapes.extend(value.shape for value in values)
         return real(values)
 
-    real = evaluate.barrier
-    monkeypatch.setattr(evaluate, "barrier", barrier)
+    real = made_once.barrier
+    monkeypatch.setattr(made_once, "barrier", barrier)
     return shapes
 
 

@@ -76,7 +76,7 @@ def test_reads_before_and_after_a_write_keep_their_places(interpret):
         assert session.run([first, second]) == [780.0, 2340.0]
 
 
-def test_plan_has_one_unit_for_each_kind():
+def test_plan_has_one_item_for_each_kind():
     x = tf.placeholder(tf.float32, [4, 8])
     step = build_step([tf.add_n([*_members(x), x])], [x], [])
     nodes = [n for n in step.nodes if n.inputs]

@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from headrace.executor.borrowed import is_given_away
 from headrace.executor.evaluate import Prepared, as_outputs, check_shapes, prepared
 from headrace.executor.interrupts import is_ready
 from headrace.executor.policy import NEVER
-from headrace.executor.program import MOVED, Program
+from headrace.executor.program import MOVED, Program, moved
 from headrace.executor.region import Region
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.runnable import Runnable
@@ -98,7 +97,7 @@ class BoundRegion:
                 self._calls.append((_bound(node), taken, first if len(made) == 1 else made))
         self._outputs = [*zip(outputs, map(places.__getitem__, region.outputs), strict=True)]
         given = {place for _, place in self._outputs}
-        #: Variables whose values others get as they are: programs, perhaps.
+        #: Variables whose values others get as they are: programs, perhaps, for which `moved` is.
         self._handed_on = {p: h for p, h in self._reads.items() if p in given}
         self._values = [known.get(i) for i in range(1 + max(places.values(), default=0))]
 
@@ -124,7 +123,8 @@ class BoundRegion:
             for place, handle in self._handed_on.items():
                 value: Any = values[place]
                 if value.nbytes >= MOVED and store.get(handle) is value:
-                    values[place] = self._moved(handle, value)
+                    with self._options.scope():
+                        values[place] = np.asarray(moved(store, handle, value))
             try:
                 for function, taken, made in self._calls:
                     result = function(*[values[i] for i in taken])
@@ -142,14 +142,6 @@ class BoundRegion:
         for slot, place in self._outputs:
             table[slot] = values[place]
         return True
-
-    def _moved(self, handle: ResourceHandle, value: Any) -> Any:
-        """What NumPy has made, in memory of the device from now on. A program that gets it has a
-        copy of it made in each step otherwise, unless NumPy has aligned it."""
-        with self._options.scope():
-            moved = jax.device_put(value, may_alias=False)
-        self._store.put(handle, moved, rows=())
-        return np.asarray(moved)
 
     #: As `host.HostCall` has it, for steps without arrays on devices: here they make no difference.
     run_direct = run

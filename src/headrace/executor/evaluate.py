@@ -19,7 +19,7 @@ from headrace.errors import InvalidArgumentError, OpError
 from headrace.executor.borrowed import is_given_away
 from headrace.executor.failures import came, count_bytes, kernel_error, shape_problem
 from headrace.executor.last_reads import LastReads
-from headrace.executor.made_once import LEAST_ELEMENTS
+from headrace.executor.made_once import held
 from headrace.executor.resources import (
     RandomStream,
     ResourceStore,
@@ -32,7 +32,6 @@ from headrace.graph.func_graph import FuncGraph
 from headrace.graph.tensor import Tensor
 from headrace.ops.core import checks
 from headrace.ops.core.array_util import fully_known, is_concrete
-from headrace.ops.core.barrier import barrier
 from headrace.ops.core.registry import grouped
 from headrace.ops.random import philox
 from headrace.passes.ir import Node, StepGraph, function_step, partial_step
@@ -385,8 +384,8 @@ class Tracing(Evaluation):
                 return as_outputs(p.interpret(*grouped(args, p.groups)), p.outputs)
         inputs = grouped(in_order(node, args), p.groups)
         outputs = as_outputs(p.kernel(*inputs), p.outputs)  # type: ignore[misc]
-        if node in self.made_once and outputs[0].size >= LEAST_ELEMENTS:
-            outputs = barrier(list(outputs))
+        if node in self.made_once:
+            outputs = held(outputs)
         outputs = self._noted(node, args, outputs)
         self.count(node, outputs, args)
         return outputs

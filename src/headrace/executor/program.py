@@ -22,7 +22,7 @@ from headrace.executor.made_once import made_once
 from headrace.executor.matrix_turns import MATRIX_TURN, factors_batches, in_turn
 from headrace.executor.recycling import Recycled
 from headrace.executor.region_checks import CheckSink
-from headrace.executor.resources import StateKey
+from headrace.executor.resources import ResourceStore, StateKey
 from headrace.ops.control import tensor_list_kernels as lists
 from headrace.ops.core import checks
 from headrace.passes.ir import Node
@@ -34,8 +34,21 @@ if TYPE_CHECKING:
 #: Bytes of all values of a program from which on it is watched for a lack of memory.
 LARGE = 16 << 20
 #: State of so many bytes that NumPy has made goes to the device before the first call: to copy it
-#: for each call takes longer than what the call does with it.
+#: for each call takes longer than what the call does with it, and only what NumPy happens to have
+#: aligned is not copied.
 MOVED = 1 << 16
+
+
+def moved(store: ResourceStore, key: StateKey, value: np.ndarray[Any, Any]) -> jax.Array:
+    """State that NumPy has made, on the device from now on, unless it has been changed meanwhile.
+
+    Whoever calls has the device's scope (`RegionOptions.scope`).
+    """
+    on_device: jax.Array = jax.device_put(value, may_alias=False)
+    with store.lock:  # nobody waits for a step that was given up
+        if store.get(key) is value:
+            store.put(key, on_device, rows=())
+    return on_device
 
 
 class InPlace(NamedTuple):
@@ -365,4 +378,4 @@ def _result(value: Any) -> Any:
     return jnp.asarray(value)
 
 
-__all__ = ["MOVED", "NOTHING_LARGE", "InPlace", "Program", "bind_edges"]
+__all__ = ["MOVED", "NOTHING_LARGE", "InPlace", "Program", "bind_edges", "moved"]

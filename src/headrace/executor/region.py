@@ -29,7 +29,7 @@ from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.list_loops import ListLoops
 from headrace.executor.null import NullProgram, is_null
 from headrace.executor.policy import CALL, NEVER, costs_less, costs_less_as_run
-from headrace.executor.program import MOVED, NOTHING_LARGE, InPlace, Program, bind_edges
+from headrace.executor.program import MOVED, NOTHING_LARGE, InPlace, Program, bind_edges, moved
 from headrace.executor.region_checks import raise_failed, rerun
 from headrace.executor.region_options import RegionOptions, label_of, static_key
 from headrace.executor.resources import (
@@ -433,17 +433,14 @@ class Region:
 
     def _move(self, store: ResourceStore, args: list[Any]) -> None:
         """Hand state that NumPy has made to the device, one by one: JAX would have all of it twice
-        at once, and copy what is only read in each step, unless NumPy has aligned it."""
+        at once, and copy what is only read in each step."""
         begin = 0 if self.in_place.is_large else len(self.donated)
         with self.options.scope():
             for position, key in list(enumerate(self.read_keys))[begin:]:
                 value = args[position]
                 if isinstance(value, np.ndarray) and value.nbytes >= MOVED:
-                    moved = args[position] = jax.device_put(value, may_alias=False)
-                    with store.lock:  # nobody waits for a step that was given up
-                        if store.get(key) is value:
-                            store.put(key, moved, rows=())
-                    moved.block_until_ready()
+                    args[position] = moved(store, key, value)
+                    args[position].block_until_ready()
 
     def _wait(self, results: Any, watch: Watch | None) -> None:
         """Wait for what a program gives.

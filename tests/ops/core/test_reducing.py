@@ -45,7 +45,7 @@ def test_sums_and_extremes_of_all_axes(shape):
     @jax.jit
     def reduced(x):
         sums = [in_vectors(lax.reduce_sum, x, axes) for axes in all_axes]
-        return sums, [extreme_in_vectors(lax.reduce_max, lax.max, x, axes) for axes in all_axes]
+        return sums, [extreme_in_vectors(lax.reduce_max, x, axes) for axes in all_axes]
 
     for axes, total, most in zip(all_axes, *reduced(x), strict=True):
         np.testing.assert_allclose(total, exact.sum(axes), rtol=1e-4, atol=2e-2)
@@ -60,8 +60,8 @@ def test_extremes_are_nan_where_an_element_is():
     # JAX's own choice of XLA's options loses them: programs of steps have others.
     @partial(jax.jit, compiler_options=CPU_OPTIONS)
     def extremes(x):
-        most = [extreme_in_vectors(lax.reduce_max, lax.max, x, axes) for axes in all_axes]
-        return most, [extreme_in_vectors(lax.reduce_min, lax.min, x, axes) for axes in all_axes]
+        most = [extreme_in_vectors(lax.reduce_max, x, axes) for axes in all_axes]
+        return most, [extreme_in_vectors(lax.reduce_min, x, axes) for axes in all_axes]
 
     for axes, most, least in zip(all_axes, *extremes(x), strict=True):
         np.testing.assert_array_equal(most, x.max(axes))
@@ -79,10 +79,8 @@ def test_the_first_of_equal_extremes_is_found(shape, dtype):
     @partial(jax.jit, compiler_options=CPU_OPTIONS)
     def places(x):
         axes = range(len(shape))
-        most = [position_in_vectors(lax.argmax, lax.reduce_max, lax.max, x, axis) for axis in axes]
-        return most, [
-            position_in_vectors(lax.argmin, lax.reduce_min, lax.min, x, axis) for axis in axes
-        ]
+        most = [position_in_vectors(lax.argmax, lax.reduce_max, x, axis) for axis in axes]
+        return most, [position_in_vectors(lax.argmin, lax.reduce_min, x, axis) for axis in axes]
 
     for axis, (most, least) in enumerate(zip(*places(x), strict=True)):
         np.testing.assert_array_equal(most, x.argmax(axis))

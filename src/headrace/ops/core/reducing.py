@@ -33,9 +33,12 @@ Reduce = Callable[[Any, tuple[int, ...]], Any]
 #: Neighbouring dimensions of the same kind: whether they are reduced, and their sizes.
 Runs = list[tuple[bool, list[int]]]
 
-#: How many elements become one in the first step: at most, where there is a choice at least, and
-#: at least.
-_MOST, _FEWEST, _WORTH = 32, 16, 7
+#: How many elements become one in the first step, at most: of more XLA does not compute on the way.
+_MOST = 32
+#: Lanes are chosen such that it is so many at least, if that can be.
+_FEWEST = 16
+#: Of fewer a step is not worth its kernel.
+_WORTH = 7
 #: How many partial results lie side by side, the best first: vectors of AVX-512 or AVX2.
 _LANES = (64, 32, 16, 48, 40, 28, 24, 20, 12, 10, 8)
 #: The same where none of these leaves steps that are long enough.
@@ -48,8 +51,9 @@ _MANY = 4096
 _LEAST = 1 << 13
 #: From so many on cores share the work.
 _LEAST_SHARED = 1 << 17
-#: So few are added one by one.
+#: So few are put together one by one.
 _FEW = 4
+#: What each reduction makes of two arrays.
 _PAIRS: dict[Any, Callable[[Any, Any], Any]] = {
     lax.reduce_sum: lax.add,
     lax.reduce_prod: lax.mul,
@@ -96,12 +100,10 @@ def _is_few(runs: Runs) -> bool:
 
 def _reduce_few(pair: Callable[[Any, Any], Any], x: Any, runs: Runs) -> Any:
     """Element by element, rather than in a loop over each run: gradients of tiles are such sums."""
-    places = itertools.product(*(range(x.shape[i]) for i, (is_one, _) in enumerate(runs) if is_one))
-    parts = []
-    for place in places:
-        chosen = iter(place)
-        parts.append(x[tuple(next(chosen) if is_one else slice(None) for is_one, _ in runs)])
-    return functools.reduce(pair, parts)
+    choices = [
+        range(math.prod(sizes)) if is_reduced else (slice(None),) for is_reduced, sizes in runs
+    ]
+    return functools.reduce(pair, [x[place] for place in itertools.product(*choices)])
 
 
 def _is_large(x: Any) -> bool:
@@ -122,8 +124,8 @@ def _reduce_run(reduce: Reduce, x: Any, axis: int, sizes: list[int]) -> Any:
     step, lanes = _cut(sizes)
     if lanes == 1:
         # Nothing divides it: the last of the dimensions by itself, if it is long.
-        is_one = len(sizes) == 1 or sizes[-1] < _FEWEST
-        return reduce(x, (axis,)) if is_one else _reduce_last(reduce, x, axis, sizes)
+        parts = len(sizes) > 1 and sizes[-1] >= _FEWEST
+        return _reduce_last(reduce, x, axis, sizes) if parts else reduce(x, (axis,))
     x = lax.reshape(x, (*lead, length // lanes // step, step, lanes))
     left = length // step
     folded = lax.reshape(barrier(reduce(x, (axis + 1,))), (*lead, left))
@@ -194,25 +196,20 @@ def _divisor(length: int, most: int) -> int:
     return max(n for n in range(1, most + 1) if length % n == 0)
 
 
-def extreme_in_vectors(reduce: Reduce, pair: Callable[[Any, Any], Any], x: Any, axes: Any) -> Any:
-    """The same for the largest or the least, which XLA finds slowly in short rows, too.
-
-    Args:
-        pair: that of two arrays.
-    """
+def extreme_in_vectors(reduce: Reduce, x: Any, axes: tuple[int, ...]) -> Any:
+    """`in_vectors` for `lax.reduce_max` and `lax.reduce_min`, which XLA finds slowly in short rows,
+    too."""
     axis = len(x.shape) - 1
     if axes != (axis,) or not _is_large(x) or x.shape[axis] > _HALVED:
         return in_vectors(reduce, x, axes)
     while x.shape[axis] > 1 and x.shape[axis] % 2 == 0:
         half = x.shape[axis] // 2
         first = lax.slice_in_dim(x, 0, half, axis=axis)
-        x = pair(first, lax.slice_in_dim(x, half, 2 * half, axis=axis))
+        x = _PAIRS[reduce](first, lax.slice_in_dim(x, half, 2 * half, axis=axis))
     return reduce(x, axes)
 
 
-def position_in_vectors(
-    plain: Callable[..., Any], reduce: Reduce, pair: Callable[[Any, Any], Any], x: Any, axis: int
-) -> Any:
+def position_in_vectors(plain: Callable[..., Any], reduce: Reduce, x: Any, axis: int) -> Any:
     """Where along an axis the first of the largest or the least elements is, as int32.
 
     XLA carries value and place through one reduction, element by element. Along columns two take a
@@ -220,17 +217,16 @@ def position_in_vectors(
 
     Args:
         plain: `lax.argmax` or `lax.argmin`.
-        reduce: that of all elements.
-        pair: that of two arrays.
+        reduce: `lax.reduce_max` or `lax.reduce_min`.
         x: without NaN.
     """
     if axis == len(x.shape) - 1 or not _is_large(x):
         return plain(x, axis, np.int32)
-    best = lax.expand_dims(extreme_in_vectors(reduce, pair, x, (axis,)), (axis,))
+    best = lax.expand_dims(extreme_in_vectors(reduce, x, (axis,)), (axis,))
     places = lax.broadcasted_iota(np.int32, x.shape, axis)
     is_best = lax.eq(x, lax.broadcast_in_dim(best, x.shape, range(len(x.shape))))
     places = lax.select(is_best, places, lax.full_like(places, x.shape[axis]))
-    return extreme_in_vectors(lax.reduce_min, lax.min, places, (axis,))
+    return extreme_in_vectors(lax.reduce_min, places, (axis,))
 
 
 __all__ = ["Reduce", "extreme_in_vectors", "in_vectors", "position_in_vectors"]

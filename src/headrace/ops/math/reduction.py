@@ -98,8 +98,8 @@ def _interpreter(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 _reduce_sum = partial(in_vectors, lax.reduce_sum)
 _reduce_prod = partial(in_vectors, lax.reduce_prod)
-_max = partial(extreme_in_vectors, lax.reduce_max, lax.max)
-_min = partial(extreme_in_vectors, lax.reduce_min, lax.min)
+_max = partial(extreme_in_vectors, lax.reduce_max)
+_min = partial(extreme_in_vectors, lax.reduce_min)
 
 
 def _sum(x: Any, axes: Axes) -> Any:
@@ -419,8 +419,8 @@ def _numpy_finds(x: Any, index: Any) -> bool:
 def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) -> OpDef:
     def kernel(x: Any, index: Any, *, output_type: Any) -> Any:
         x, axis = _prepared_arg(x, index)
-        plain, reduce, pair = compiled
-        place = position_in_vectors(plain, reduce, pair, _without_nan(jnp, x, last), axis)
+        plain, reduce = compiled
+        place = position_in_vectors(plain, reduce, _without_nan(jnp, x, last), axis)
         return lax.convert_element_type(place, output_type.np_dtype)
 
     def interpret(x: Any, index: Any, *, output_type: Any) -> Any:
@@ -444,7 +444,7 @@ def _arg(name: str, last: float, compiled: Any, numpy: Any, index_types: str) ->
     )
 
 
-_MOST = (lax.argmax, lax.reduce_max, lax.max)
-_LEAST = (lax.argmin, lax.reduce_min, lax.min)
+_MOST = (lax.argmax, lax.reduce_max)
+_LEAST = (lax.argmin, lax.reduce_min)
 ARG_MAX = _arg("ArgMax", -np.inf, _MOST, np.argmax, "{int16, uint16, int32, int64}")
 ARG_MIN = _arg("ArgMin", np.inf, _LEAST, np.argmin, "index")

@@ -269,9 +269,9 @@ def _filter_gradient(
 def _shift_filter_gradient(
     x: jax.Array, w_shape: tuple[int, ...], dy: jax.Array, geo: Geometry
 ) -> jax.Array:
-    """A sum of products for each filter position, in one loop for all of them.
+    """A sum of products for each filter position, in one loop for all of them. (Side by side nine
+    of them take two thirds of the time alone, but a tenth more than the loop in a network.)
 
-    Nine sums side by side take two thirds of the time alone, and a tenth more in a network.
     Rows come first: XLA adds up a few rows of elements that lie side by side in vectors, many in a
     slow loop. The sum over the last dimension comes afterwards.
     """

@@ -232,8 +232,8 @@ def _gather(windows: Windows, grad: jax.Array, chosen: _Chooser | None) -> jax.A
             term = jnp.where(covered, term, zero(grad))
         total = term if total is None else total + term
     assert total is not None
-    # Where there is more to do than to add, XLA would do it again in each of the loops that take
-    # the sum: three for a layer before.
+    # Where there is more to do than to add, XLA would do it again in each loop that takes the sum,
+    # or what is made of it element by element: a layer has three, for bias, filter and input.
     return total if chosen is None else barrier(total)
 
 

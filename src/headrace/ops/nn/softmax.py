@@ -41,7 +41,7 @@ def _row_sums(x: Any) -> Any:
 
 def _shifted_rows(logits: Any) -> Any:
     """Logits less the maximum of their row, by which nothing is differentiated."""
-    top = extreme_in_vectors(lax.reduce_max, lax.max, logits, (logits.ndim - 1,))
+    top = extreme_in_vectors(lax.reduce_max, logits, (logits.ndim - 1,))
     return logits - jnp.expand_dims(lax.stop_gradient(top), -1)
 
 
