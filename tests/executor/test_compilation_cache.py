@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
+import jax
 import pytest
 
+from headrace.executor import compilation_cache
 from headrace.executor.compilation_cache import opened, seal
+from headrace.files.private import named_folder
 
 _PROGRAM = """
 import logging, headrace as tf
@@ -25,10 +29,10 @@ print("from", jax.config.jax_compilation_cache_dir)
 """
 
 
-def _run(folder: Path) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, program: str = _PROGRAM) -> subprocess.CompletedProcess[str]:
     variables = {"HEADRACE_COMPILATION_CACHE": str(folder), "HEADRACE_INTERPRET": "never"}
     return subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
+        [sys.executable, "-c", program],
         env=os.environ | variables,
         capture_output=True,
         text=True,
@@ -71,7 +75,7 @@ def test_headrace_run_keeps_in_the_users_cache_unless_told_otherwise(tmp_path, m
 
 def _kept(folder: Path, name: str, content: bytes) -> Path:
     path = folder / f"{name}-cache"
-    path.write_bytes(content)
+    path.write_bytes(zlib.compress(content))
     seal(folder)
     return path
 
@@ -80,7 +84,7 @@ def test_what_has_no_checksum_or_the_name_of_another_goes(tmp_path):
     folder = opened(tmp_path / "kept")
     whole = _kept(folder, "whole", b"1")
     renamed = whole.with_name("other-cache")
-    renamed.write_bytes(b"1")
+    renamed.write_bytes(whole.read_bytes())
     renamed.with_name("other-cache.crc32c").write_text(
         whole.with_name("whole-cache.crc32c").read_text()
     )
@@ -90,10 +94,86 @@ def test_what_has_no_checksum_or_the_name_of_another_goes(tmp_path):
     assert sorted(p.name for p in folder.iterdir()) == ["whole-cache", "whole-cache.crc32c"]
 
 
+def test_what_a_full_disk_cut_off_is_compiled_again(tmp_path):
+    root = tmp_path / "compiled"
+    limits = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+    cut = _run(root, limits + _PROGRAM)
+    assert "File too large" in cut.stderr
+    assert [p.stat().st_size for p in root.glob("*/*-cache")] == [4096]
+    assert not list(root.glob("*/*.crc32c"))
+    after = _run(root)
+    assert "Error reading" not in after.stderr
+    assert [p.stat().st_size > 4096 for p in root.glob("*/*-cache")] == [True]
+    assert len(list(root.glob("*/*.crc32c"))) == 1
+
+
+def test_a_process_seals_nothing_that_another_is_still_writing(tmp_path):
+    folder = opened(tmp_path / "kept")
+    content = zlib.compress(bytes(range(200)))
+    path = folder / "growing-cache"
+    for part in (content[:0], content[:1], content[:-1]):
+        path.write_bytes(part)
+        seal(folder)
+        assert [p.name for p in folder.iterdir()] == ["growing-cache"]
+    path.write_bytes(content)
+    seal(folder)
+    assert opened(tmp_path / "kept") == folder
+    assert path.read_bytes() == content
+
+
+def test_what_zstandard_compressed_has_to_have_an_end_too(tmp_path, monkeypatch):
+    folder = opened(tmp_path / "kept")
+    path = folder / "one-cache"
+    path.write_bytes(bytes.fromhex("28b52ffd") + b"...")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    seal(folder)
+    assert [p.name for p in folder.iterdir()] == ["one-cache"]
+    monkeypatch.setitem(sys.modules, "zstandard", _Zstandard)
+    seal(folder)
+    assert [p.name for p in folder.iterdir()] == ["one-cache"]
+    path.write_bytes(path.read_bytes() + b"end")
+    seal(folder)
+    assert len(list(folder.iterdir())) == 2
+
+
+class _Zstandard:
+    """Stands for the library, which is not installed for the tests."""
+
+    class ZstdError(Exception):
+        pass
+
+    class ZstdDecompressor:
+        def decompressobj(self) -> _Zstandard.ZstdDecompressor:
+            return self
+
+        def decompress(self, content: bytes) -> None:
+            self.eof = content.endswith(b"end")
+
+
+def test_a_full_disk_leaves_no_half_of_a_checksum(tmp_path, monkeypatch):
+    folder = opened(tmp_path / "kept")
+
+    def full(path: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    _kept(folder, "one", b"1")
+    assert [p.name for p in folder.iterdir()] == ["one-cache"]
+
+
+def test_what_another_process_removes_meanwhile_is_no_error(tmp_path, monkeypatch):
+    folder = opened(tmp_path / "kept")
+    kept = [_kept(folder, name, b"1") for name in ("one", "two")]
+    monkeypatch.setattr(Path, "glob", lambda path, pattern: iter(kept))
+    kept[0].unlink()
+    compilation_cache._shrink(tmp_path / "kept", 0)
+    assert not kept[1].exists()
+
+
 def test_the_oldest_go_first(tmp_path):
     folder = opened(tmp_path / "kept")
     for age, name in enumerate(["new", "middle", "old"]):
-        path = _kept(folder, name, b"x" * 100)
+        path = _kept(folder, name, bytes(range(100)))
         os.utime(path, (1000 - age, 1000 - age))
     opened(tmp_path / "kept", most_bytes=250)
     assert sorted(p.name for p in folder.glob("*-cache")) == ["middle-cache", "new-cache"]
@@ -116,3 +196,22 @@ def test_a_program_without_a_usable_folder_runs_and_says_why(tmp_path):
     assert "Compiled programs are not kept on disk: Others can write to" in found.stderr
     assert "from None" in found.stdout
     assert not list(root.rglob("*-cache"))
+
+
+def test_a_folder_in_no_home_costs_the_cache_and_a_warning(monkeypatch, caplog):
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(FileNotFoundError, match=r"no home folder that ~/\.cache could be in"):
+        named_folder("~/.cache")
+    assert named_folder("here").is_absolute()
+    monkeypatch.setattr(compilation_cache.flags, "compilation_cache", "~/.cache")
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    try:
+        assert compilation_cache.use_compilation_cache.__wrapped__() is None
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+    assert "Compiled programs are not kept on disk: There is no home folder" in caplog.text

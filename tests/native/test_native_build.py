@@ -63,6 +63,30 @@ def test_a_damaged_file_is_not_loaded(tmp_path, caplog):
     assert "is damaged; `python -m headrace.native` builds it again" in _why(caplog, tmp_path)
 
 
+def test_a_damaged_checksum_is_no_error_of_the_program(tmp_path, caplog):
+    built = loading.built_file(tmp_path)
+    built.write_bytes(b"something")
+    loading.checksum_file(built).write_bytes(b"\xff\xfe\x80")
+    assert "is damaged" in _why(caplog, tmp_path)
+
+
+def test_a_folder_that_cannot_be_looked_into_leaves_all_to_xla(tmp_path, caplog, monkeypatch):
+    def closed(path, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", closed)
+    assert "Permission denied" in _why(caplog, tmp_path)
+
+
+def test_without_a_home_all_is_left_to_xla(caplog, monkeypatch):
+    def nobody(number):
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert "no home folder that ~/native could be in" in _why(caplog, "~/native")
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path, caplog):
     loading.built_file(tmp_path).write_bytes(b"")

@@ -10,11 +10,14 @@ own, and before JAX sees a file, it is held against a checksum that was written 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
+import importlib
 import logging
 import os
 import platform
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ import google_crc32c
 import jax
 from jaxlib import version
 
-from headrace.files.private import check_private
+from headrace.files.private import check_private, named_folder
 from headrace.settings import flags
 
 __all__ = ["opened", "seal", "seal_what_is_new", "use_compilation_cache"]
@@ -35,6 +38,8 @@ MOST_BYTES = 128 << 20
 _SECONDS = 0.2
 #: How JAX's cache ends the names of its files, and how the checksum of one is called.
 _ENTRY, _CHECKSUM = "-cache", ".crc32c"
+#: How what JAX compresses by Zstandard begins: it does so where that is installed, or uses zlib.
+_ZSTANDARD = bytes.fromhex("28b52ffd")
 
 
 @functools.cache
@@ -48,7 +53,7 @@ def use_compilation_cache() -> Path | None:
     if not flags.compilation_cache or config.jax_compilation_cache_dir:
         return None
     try:
-        folder = opened(Path(flags.compilation_cache).expanduser())
+        folder = opened(named_folder(flags.compilation_cache))
     except OSError as error:
         _log.warning("Compiled programs are not kept on disk: %s", error)
         return None
@@ -85,29 +90,54 @@ def seal_what_is_new(seconds: float) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Write the checksums of files that are new: what has none is dropped at the next start."""
+    """Write the checksums of files that are new: what has none is dropped at the next start.
+
+    A file without an end gets none: another process is writing it, or died, or the disk was full.
+    """
     for entry in folder.glob(f"*{_ENTRY}"):
         beside = _beside(entry)
         if beside.exists():
             continue
         unfinished = beside.with_name(f"{beside.name}.{os.getpid()}")
         try:
-            unfinished.write_text(_checksum(entry))
+            content = entry.read_bytes()
+            if not _has_end(content):
+                continue
+            unfinished.write_text(_checksum(entry, content))
             unfinished.replace(beside)
         except OSError as error:
             _log.info("%s will be dropped: %s", entry, error)
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
 
 
 def _is_whole(entry: Path) -> bool:
     try:
-        return _beside(entry).read_text() == _checksum(entry)
+        return _beside(entry).read_text() == _checksum(entry, entry.read_bytes())
     except (OSError, UnicodeDecodeError):
         return False
 
 
-def _checksum(entry: Path) -> str:
+def _checksum(entry: Path, content: bytes) -> str:
     """Of the name too: a file under the name of another is damage."""
-    return f"{google_crc32c.value(entry.name.encode() + entry.read_bytes()):08x}"
+    return f"{google_crc32c.value(entry.name.encode() + content):08x}"
+
+
+def _has_end(content: bytes) -> bool:
+    """Whether what JAX compressed is all there."""
+    stream: Any = zlib.decompressobj()
+    damage: type[Exception] = zlib.error
+    if content.startswith(_ZSTANDARD):
+        try:
+            library = importlib.import_module("zstandard")
+        except ImportError:  # Another process wrote it, which has the library.
+            return False
+        stream, damage = library.ZstdDecompressor().decompressobj(), library.ZstdError
+    try:
+        stream.decompress(content)
+    except damage:
+        return False
+    return bool(stream.eof)
 
 
 def _beside(entry: Path) -> Path:
@@ -121,7 +151,11 @@ def _remove(entry: Path) -> None:
 
 def _shrink(root: Path, most_bytes: int) -> None:
     """Remove the oldest files of all processors and versions while there are too many bytes."""
-    found = [(entry, entry.stat()) for entry in root.glob(f"*/*{_ENTRY}")]
+    found = []
+    for entry in root.glob(f"*/*{_ENTRY}"):
+        # Another process that starts may have removed it.
+        with contextlib.suppress(FileNotFoundError):
+            found.append((entry, entry.stat()))
     found.sort(key=lambda one: one[1].st_mtime_ns)
     total = sum(status.st_size for _, status in found)
     for entry, status in found:

@@ -6,7 +6,20 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["check_private"]
+__all__ = ["check_private", "named_folder"]
+
+
+def named_folder(setting: str) -> Path:
+    """The absolute path of a folder that a setting names, with or without ``~``.
+
+    Raises:
+        FileNotFoundError: if ``~`` stands for nothing: the environment has no HOME, and the system
+            does not know the user.
+    """
+    try:
+        return Path(setting).expanduser().absolute()
+    except RuntimeError:
+        raise FileNotFoundError(f"There is no home folder that {setting} could be in.") from None
 
 
 def check_private(folder: Path, setting: str) -> None:

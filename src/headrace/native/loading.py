@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jaxlib.version
 
-from headrace.files.private import check_private
+from headrace.files.private import check_private, named_folder
 from headrace.settings import environment_defaults, flags
 
 #: The operations, by the names that XLA knows them by, in the order of `operations.h`.
@@ -127,15 +127,14 @@ def _loaded(setting: str) -> Library | None:
     """The library of a folder; why there is none is said once."""
     if not setting:
         return None
-    folder = Path(setting).expanduser()
-    built = built_file(folder)
-    if not built.exists():
-        _log.info("All runs on XLA alone: there is no %s; %s", built, _BUILDS)
-        return None
     try:
+        folder = named_folder(setting)
+        built = built_file(folder)
+        if not built.exists():
+            raise FileNotFoundError(f"there is no {built}; {_BUILDS}")
         check_private(folder, _SETTING)
         found = hashlib.sha256(built.read_bytes()).hexdigest()
-        if checksum_file(built).read_text() != found:
+        if checksum_file(built).read_bytes() != found.encode():
             raise OSError(f"{built} is damaged; {_BUILDS} again")
         with environment_defaults(_WHILE_LOADING):
             return Library(built)
