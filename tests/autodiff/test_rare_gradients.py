@@ -99,6 +99,15 @@ def test_rows_of_a_ragged_tensor_and_what_fills_them():
     ) == [[1.0, 3.0, 4.0], 2.0]
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_resized_images_of_16_bits(dtype, interpret):
+    image = tf.constant([[[[1.0], [3.0]]]], dtype)
+    (found,) = tf.gradients(tf.image.resize_bilinear(image, [1, 4]), image)
+    assert found.dtype is dtype
+    with tf.Session() as session:
+        assert session.run(found).astype(float).tolist() == [[[[1.5], [2.5]]]]
+
+
 def test_an_image_that_is_moved():
     move = np.float32([[1, 0, 1, 0, 1, 0, 0, 0]])
     image = np.arange(4, dtype=np.float32).reshape(1, 2, 2, 1)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph import dtypes
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core.array_util import both, shape_tensor
 from headrace.ops.core.build import raw
-from headrace.ops.core.registry import define_op
+from headrace.ops.core.registry import define_op, get_op_def
 from headrace.ops.core.static import static_shape
 from headrace.ops.core.traits import Traits
 from headrace.ops.image import resize_kernels
@@ -42,9 +41,11 @@ def _same(op: Operation) -> dict[str, Any]:
 
 
 def _by_image(grad_op: str) -> Any:
+    """Images of integers have no gradient, nor those of 16 bits where TensorFlow has none."""
+
     def gradient(op: Operation, g: Tensor) -> Grads:
         image = op.inputs[0]
-        if image.dtype not in (dtypes.float32, dtypes.float64):
+        if image.dtype not in (get_op_def(grad_op).attrs["T"].allowed or ()):
             return [None, None]
         return [getattr(raw, grad_op)(g, image, **_same(op)), None]
 
