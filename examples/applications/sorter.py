@@ -165,12 +165,17 @@ def train(args):
 def newest(model):
     """The SavedModel that was written last."""
     folder = os.path.join(model, "export")
-    versions = [v for v in tf.gfile.ListDirectory(folder) if v.strip("/").isdigit()]
+    found = tf.gfile.ListDirectory(folder) if tf.gfile.IsDirectory(folder) else []
+    versions = [v for v in found if v.strip("/").isdigit()]
+    if not versions:
+        raise SystemExit("There is no model in %s: train one first." % model)
     return os.path.join(folder, max(versions))
 
 
 def sort(args):
     grade_of = tf.contrib.predictor.from_saved_model(newest(args.model))
+    if not tf.gfile.IsDirectory(args.inbox):
+        raise SystemExit("There is no folder %s to sort." % args.inbox)
     while True:
         for name in sorted(tf.gfile.ListDirectory(args.inbox)):
             path = os.path.join(args.inbox, name)

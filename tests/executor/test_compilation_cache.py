@@ -188,6 +188,15 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path, mode):
         opened(root)
 
 
+def test_a_folder_that_it_makes_is_private_whatever_new_files_are(tmp_path):
+    before = os.umask(0o002)
+    try:
+        folder = opened(tmp_path / "new" / "kept")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (folder, folder.parent)} == {0o700}
+
+
 def test_a_program_without_a_usable_folder_runs_and_says_why(tmp_path):
     root = tmp_path / "shared"
     root.mkdir()

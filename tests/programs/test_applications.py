@@ -65,6 +65,10 @@ def test_the_sorter_sorts_what_comes_in(tmp_path):
     assert right >= 27
     assert (outbox / "damaged" / "damaged.jpg").exists()
     assert sum(path.is_file() for path in outbox.rglob("*")) == 31
+    shutil.rmtree(inbox)
+    assert "no folder inbox to sort" in run(
+        tmp_path, "sorter", "sort", "model", "inbox", "outbox", status=1
+    )
 
 
 def test_the_filter_learns_and_is_corrected(tmp_path):
@@ -91,6 +95,7 @@ def run_filter(folder: Path, lines: str) -> list[str]:
 def test_what_the_applications_lack_is_said(tmp_path):
     (tmp_path / "pictures" / "train" / "grass").mkdir(parents=True)
     assert "There is no *.jpg in" in run(tmp_path, "sorter", "train", "pictures", "model", status=1)
+    assert "train one first" in run(tmp_path, "sorter", "sort", "model", "in", "out", status=1)
     assert "train one first" in run(tmp_path, "message_filter", "filter", "model", status=1)
     (tmp_path / "messages").write_text("no label\n")
     assert "'no label'" in run(tmp_path, "message_filter", "train", "messages", "m", status=1)

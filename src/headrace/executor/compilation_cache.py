@@ -71,8 +71,8 @@ def opened(root: Path, most_bytes: int = MOST_BYTES) -> Path:
         OSError: if it cannot be made or read.
     """
     folder = root / _kind_of_processor()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in (root, folder):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_private(each, "HEADRACE_COMPILATION_CACHE")
     for entry in folder.glob(f"*{_ENTRY}"):
         if not _is_whole(entry):
