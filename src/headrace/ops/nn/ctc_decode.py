@@ -164,14 +164,15 @@ class _Beam:
         fallen: set[int] = set()
         stopped: set[int] = set()
         classes = grown.shape[1]
+        best = grown.max(1, initial=-np.inf).tolist()
         for k, old in enumerate(self.total.tolist()):
             full = len(heap) >= width
             if k in stopped or old == -np.inf or (full and old <= heap[0][0]):
                 continue
             mine = known.get(k, {})
-            row = grown[k]
-            likely = set(np.flatnonzero(row > (heap[0][0] if full else -np.inf)).tolist())
-            for symbol in sorted(likely | mine.keys()):
+            row, least = grown[k], heap[0][0] if full else -np.inf
+            likely = [] if best[k] <= least else (row > least).nonzero()[0].tolist()
+            for symbol in sorted({*likely, *mine}) if mine else likely:
                 if symbol in mine:
                     if mine[symbol] in fallen:
                         stopped.add(mine[symbol])
