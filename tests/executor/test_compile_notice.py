@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import threading
 
+import pytest
 from rich.console import Console
 from rich.progress import Progress
 
 from headrace.executor.compile_notice import told_at_terminal
 
 
-def _terminal() -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, width=100)
+def _terminal(width: int = 100) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width)
 
 
 def _text(console: Console) -> str:
@@ -26,6 +27,16 @@ def test_what_is_compiled_and_since_when():
         assert shown.wait(60)
     assert "Compiling region of 7 ops to loss" in _text(console)
     assert "0:00:00" in _text(console)
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_long_name_leaves_room_for_the_time(width):
+    console = _terminal(width)
+    label = "region of 1013 ops to gradients/sparse_softmax_cross_entropy_loss/value"
+    with told_at_terminal(label, console, after=0.01) as shown:
+        assert shown.wait(60)
+    assert "0:00:00" in _text(console)
+    assert "Compiling region" in _text(console)
 
 
 def test_the_line_goes_at_the_end():

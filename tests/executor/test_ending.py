@@ -73,6 +73,43 @@ def test_a_process_that_ends_while_a_program_runs(kernel, end, status):
     assert "Thread" not in done.stderr
 
 
+_COMPILING = """
+import atexit, signal, sys
+import headrace as tf
+from headrace.executor import program
+
+atexit.register(print, "a hook")
+y = x = tf.placeholder(tf.float32, [64, 64])
+for i in range(200):
+    y = tf.sort(tf.matmul(tf.tanh(y), x) + float(i), axis=i % 2)
+compiling = program.compiling
+def interrupted():
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    return compiling()
+program.compiling = interrupted
+signal.signal(signal.SIGALRM, HANDLER)
+def other(*_):
+    raise TimeoutError
+tf.Session().run(y, {x: [[0.0] * 64] * 64})
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("handler", "status", "error"),
+    [
+        ("signal.default_int_handler", -signal.SIGINT, "KeyboardInterrupt"),
+        pytest.param("lambda *_: other()", 1, "TimeoutError", marks=_SLOW),
+    ],
+)
+def test_a_process_that_is_interrupted_while_it_compiles(handler, status, error):
+    """It waited for XLA, which then crashed: the devices that it compiled for were gone."""
+    done = run(_COMPILING.replace("HANDLER", handler))
+    assert done.returncode == status, done.stderr
+    assert done.stdout == "a hook\n"
+    assert error in done.stderr
+
+
 _TAKEN_FOR_IDLE = """
 import atexit, sys, threading
 import numpy as np

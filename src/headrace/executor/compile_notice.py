@@ -65,11 +65,13 @@ class _Notice:
         from rich.console import Console
         from rich.errors import LiveError
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
         console = self._console or Console(stderr=True)
         columns = (
             SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
+            # It wraps where the line is short: what does not would leave no room for the time.
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
             TimeElapsedColumn(),
         )
         progress = Progress(*columns, console=console, transient=True)

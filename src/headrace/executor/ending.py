@@ -3,7 +3,8 @@
 A kernel or a compilation cannot be stopped. The interpreter does not wait for daemon threads, and
 up to Python 3.13 ends one that comes back to it by unwinding its stack; where C++ of XLA is on it,
 that is `std::terminate`, and the process aborts. JAX, on its side, waits at the end for what it
-computes. So when something runs after a moment of grace:
+computes; what it still compiles, after Ctrl-C, finds the devices gone and crashes. So when
+something runs after a moment of grace:
 
 - what unwinds into C++ stays where it is: the handlers of `std::terminate` and of SIGABRT become
   ``pause``. The last words of such a thread ("Fatal Python error") are not shown; what Python
@@ -84,7 +85,7 @@ def end_orderly() -> None:
     while _is_computing() and time.monotonic() < until:
         time.sleep(_LOOK)
     # A thread that has left Python since may still drop what XLA made for it.
-    if began_busy or _may_unwind():
+    if began_busy or _may_unwind() or interrupts.has_left_compiling():
         _leave_without_waiting()
 
 

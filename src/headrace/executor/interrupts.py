@@ -10,10 +10,11 @@ means nothing; the step drops it and raises.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from headrace.executor.resources import ResourceStore
     from headrace.executor.step_context import StepContext
 
-__all__ = ["NOBODY", "LoopPolls", "Watch", "end_all", "is_ready", "wait_until_ready"]
+__all__ = [
+    "NOBODY",
+    "LoopPolls",
+    "Watch",
+    "compiling",
+    "end_all",
+    "has_left_compiling",
+    "is_ready",
+    "wait_until_ready",
+]
 
 #: A loop that is estimated to take no longer asks nobody; seconds.
 SHORT_LOOP = 0.1
@@ -47,6 +57,7 @@ _numbers = itertools.count(1)
 _watches: dict[int, Watch] = {}
 _lock = threading.Lock()
 _has_ended = False
+_has_left_compiling = False
 
 
 class Watch:
@@ -147,6 +158,24 @@ def end_all() -> None:
     """The process ends, and with it all steps: programs that outlive it could not ask any more."""
     global _has_ended
     _has_ended = True
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Around a compilation: what a signal handler raises ends it for Python, and XLA goes on."""
+    global _has_left_compiling
+    try:
+        yield
+    except jax.errors.JaxRuntimeError:
+        raise
+    except BaseException:
+        _has_left_compiling = True
+        raise
+
+
+def has_left_compiling() -> bool:
+    """Whether XLA may still compile, in threads that are not Python's, what nobody waits for."""
+    return _has_left_compiling
 
 
 def _end() -> BaseException:

@@ -15,7 +15,7 @@ from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
 from headrace.executor.evaluate import Tracing, Values
 from headrace.executor.flat_programs import flat, is_elementwise
-from headrace.executor.interrupts import NOBODY, LoopPolls
+from headrace.executor.interrupts import NOBODY, LoopPolls, compiling
 from headrace.executor.last_reads import LastReads
 from headrace.executor.long_kernels import takes_long
 from headrace.executor.made_once import made_once
@@ -211,13 +211,17 @@ class Program:
         """
         self.bytes_needed(args, beside)
         if self.checks_first:
-            self.checker.lower(*args).compile()  # type: ignore[attr-defined]
+            lowered = self.checker.lower(*args)  # type: ignore[attr-defined]
+            with compiling():
+                lowered.compile()
 
     def _compiled(self, args: Sequence[Any]) -> Any:
         """What JAX calls from now on for such arguments."""
         while True:
             try:
-                return self._traced(args).lower().compile()
+                lowered = self._traced(args).lower()
+                with compiling():
+                    return lowered.compile()
             except (_HasChecks, _MayStop) as why:
                 self._part_with(why)
 
@@ -275,7 +279,8 @@ class Program:
             timed(self, args, lambda: self._compiled(args))
             return self._ran(self.function, args)
         # XLA computes in the background: the first call takes as long as compiling does.
-        return timed(self, args, lambda: self.function(*args))
+        with compiling():
+            return timed(self, args, lambda: self.function(*args))
 
     def _ran(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """What a compiled function gives; one that takes turns has ended then."""
