@@ -19,6 +19,7 @@ from headrace.ops.core.array_util import (
     fail,
     fully_known,
     int_const,
+    is_half,
     shape_tensor,
     static_int,
     vector_length,
@@ -148,6 +149,9 @@ def _gather_v2_gradient(op: Operation, grad: Any) -> list[Any]:
 
 
 def _gather_grad(shape: Any, indices: Any, axis: Any, dy: Any, *, batch_dims: int) -> Any:
+    if is_half(dy):
+        wide = dy.astype(np.float32)
+        return _gather_grad(shape, indices, axis, wide, batch_dims=batch_dims).astype(dy.dtype)
     at, batch = _places(len(shape), indices.ndim, int(np.ravel(axis)[0]), batch_dims)
     if batch == 0:
         # Rows are added as wholes: element by element 2048 columns of 2048 took ten times as long.
@@ -330,6 +334,9 @@ def _scattered(xp: Any, base: Any, indices: Any, updates: Any, how: str) -> Any:
 
 
 def _scattered_at(xp: Any, base: Any, columns: Any, updates: Any, how: str) -> Any:
+    if how in ("add", "sub") and is_half(updates):
+        wide = base.astype(np.float32), columns, updates.astype(np.float32)
+        return _scattered_at(xp, *wide, how).astype(base.dtype)
     if xp is np:
         result = base.copy()
         if how == "set":

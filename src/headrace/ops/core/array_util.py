@@ -45,6 +45,12 @@ def widened(x: jax.Array) -> jax.Array:
     return x.astype(jnp.float32) if x.dtype.itemsize < 4 else x
 
 
+def summed(x: Any, axes: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """The sum of a NumPy array along axes, in its type; halves are added up in single precision."""
+    wide = x.astype(np.float32) if is_half(x) else x
+    return np.sum(wide, axis=axes, keepdims=keepdims, dtype=wide.dtype).astype(x.dtype, copy=False)
+
+
 def is_concrete(value: Any) -> bool:
     """Whether a value is known now: not a tracer of a program being compiled."""
     return isinstance(value, (np.ndarray, np.generic))

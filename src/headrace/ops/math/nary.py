@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from headrace.graph.graph import default_graph_stack
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
-from headrace.ops.core.array_util import both, like_first
+from headrace.ops.core.array_util import both, is_half, like_first, summed
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
@@ -49,21 +49,29 @@ def _check_equal(values: Sequence[Any]) -> None:
 
 
 def _add_n(inputs: list[Any]) -> Any:
-    _check_equal(inputs)
-    return functools.reduce(lax.add, inputs)
+    return _added(lax.add, inputs)
 
 
 def _add_n_np(inputs: list[Any]) -> Any:
+    return _added(np.add, inputs)
+
+
+def _added(add: Callable[[Any, Any], Any], inputs: list[Any]) -> Any:
     _check_equal(inputs)
-    return functools.reduce(np.add, inputs)
+    if len(inputs) > 2 and is_half(inputs[0]):
+        wide = functools.reduce(add, [x.astype(np.float32) for x in inputs])
+        return wide.astype(inputs[0].dtype)
+    return functools.reduce(add, inputs)
 
 
 def _add_stack(values: Any) -> Any:
+    if is_half(values):
+        return _add_stack(values.astype(np.float32)).astype(values.dtype)
     return lax.reduce(values, np.zeros((), values.dtype), lax.add, (0,))
 
 
 def _add_stack_np(values: Any) -> Any:
-    return np.add.reduce(values, 0, values.dtype)
+    return summed(values, 0)
 
 
 def _add_n_grad(op: Operation, g: Tensor) -> list[Tensor | None]:

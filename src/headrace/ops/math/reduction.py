@@ -14,7 +14,7 @@ from jax import numpy as jnp
 from headrace.graph.shapes import num_elements_static
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
-from headrace.ops.core.array_util import is_half
+from headrace.ops.core.array_util import is_half, summed
 from headrace.ops.core.build import raw
 from headrace.ops.core.reducing import extreme_in_vectors, in_vectors, position_in_vectors
 from headrace.ops.core.registry import NotDifferentiable, OpDef, define_op
@@ -107,12 +107,6 @@ def _sum(x: Any, axes: Axes) -> Any:
         wide = lax.convert_element_type(x, np.float32)
         return lax.convert_element_type(_reduce_sum(wide, axes), x.dtype)
     return _reduce_sum(x, axes)
-
-
-def _sum_np(x: Any, axes: Axes, keep: bool) -> Any:
-    if is_half(x):
-        return np.sum(x.astype(np.float32), axis=axes, keepdims=keep).astype(x.dtype)
-    return np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
 
 def _count(x: Any, axes: Axes) -> int:
@@ -312,7 +306,7 @@ def _logical(name: str, reduce: Callable[[Any, Axes], Any], numpy: Callable[...,
 
 
 _LINEAR = Traits(linear=slice(1), reduces="sum", flops=flops.reduction)
-SUM = _reduction("Sum", NUMBERS, _sum, _sum_np, _sum_grad, traits=_LINEAR)
+SUM = _reduction("Sum", NUMBERS, _sum, summed, _sum_grad, traits=_LINEAR)
 _LINEAR_MEAN = _LINEAR.but(reduces="mean", flops=flops.mean)
 MEAN = _reduction("Mean", NUMBERS, _mean, _mean_np, _mean_grad, traits=_LINEAR_MEAN)
 PROD = _reduction("Prod", NUMBERS, _prod, _prod_np, None)
@@ -348,7 +342,7 @@ def _sum_like(x: Any, like: Any) -> Any:
 
 def _sum_like_np(x: Any, like: Any) -> Any:
     axes, shape = _repeated(x, like)
-    return np.reshape(_sum_np(x, axes, False), shape) if axes else x
+    return np.reshape(summed(x, axes, False), shape) if axes else x
 
 
 def _sum_like_grad(op: Operation, g: Tensor) -> Grads:

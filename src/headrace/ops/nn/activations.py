@@ -14,7 +14,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import flops
-from headrace.ops.core.array_util import both, like_first, shape_tensor
+from headrace.ops.core.array_util import both, like_first, shape_tensor, summed
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.public import public
 from headrace.ops.core.registry import define_op
@@ -253,15 +253,16 @@ def _bias_add_grad(out_backprop: Any, *, data_format: str) -> Any:
     axis = channel_axis(out_backprop.ndim, data_format)
     if axis == out_backprop.ndim - 1:
         return column_sums(out_backprop).astype(out_backprop.dtype)
-    return _sum_others(jnp, out_backprop, axis)
+    return jnp.sum(out_backprop, axis=_others(out_backprop, axis), dtype=out_backprop.dtype)
 
 
-def _sum_others(xp: Any, x: Any, axis: int) -> Any:
-    return xp.sum(x, axis=tuple(i for i in range(x.ndim) if i != axis), dtype=x.dtype)
+def _others(x: Any, axis: int) -> tuple[int, ...]:
+    return tuple(i for i in range(x.ndim) if i != axis)
 
 
 def _bias_add_grad_np(out_backprop: Any, *, data_format: str) -> Any:
-    return _sum_others(np, out_backprop, channel_axis(out_backprop.ndim, data_format))
+    axis = channel_axis(out_backprop.ndim, data_format)
+    return summed(out_backprop, _others(out_backprop, axis))
 
 
 def _bias_grad_gradient(op: Operation, grad: Tensor) -> Grads:

@@ -14,7 +14,7 @@ from headrace.graph.graph import get_default_graph
 from headrace.graph.shapes import broadcast_static, merge_static, shape_text
 from headrace.graph.tensor import Dims, Operation, Tensor
 from headrace.ops.core import checks, flops, requirements
-from headrace.ops.core.array_util import like_first, widened
+from headrace.ops.core.array_util import like_first, summed, widened
 from headrace.ops.core.build import convert_to_tensor, raw
 from headrace.ops.core.old_arguments import cross_entropy_arguments
 from headrace.ops.core.public import public
@@ -57,12 +57,12 @@ def _log_softmax(logits: Any) -> Any:
 
 def _softmax_np(logits: Any) -> Any:
     powers = np.exp(_shifted(logits))
-    return powers / powers.sum(axis=-1, keepdims=True)
+    return powers / summed(powers, -1, keepdims=True)
 
 
 def _log_softmax_np(logits: Any) -> Any:
     shifted = _shifted(logits)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return shifted - np.log(summed(np.exp(shifted), -1, keepdims=True))
 
 
 def _softmax_shape(op: Operation) -> list[Dims]:
@@ -90,8 +90,7 @@ def _softmax_grad(xp: Any, grad: Any, softmax: Any) -> Any:
     product = grad * softmax
     if xp is jnp:
         return (grad - _row_sums(product)) * softmax
-    inner = np.sum(product, axis=-1, keepdims=True, dtype=grad.dtype)
-    return (grad - inner) * softmax
+    return (grad - summed(product, -1, keepdims=True)) * softmax
 
 
 # One op for the whole backward step, so that passes recognise it (see passes.stability).
@@ -122,7 +121,7 @@ define_op(
 def _log_softmax_grad(xp: Any, grad: Any, softmax: Any) -> Any:
     if xp is jnp:
         return grad - softmax * _row_sums(grad)
-    return grad - softmax * np.sum(grad, axis=-1, keepdims=True, dtype=grad.dtype)
+    return grad - softmax * summed(grad, -1, keepdims=True)
 
 
 define_op(
@@ -166,7 +165,7 @@ def _cross_entropy(xp: Any, features: Any, labels: Any) -> tuple[Any, Any]:
     log = _log_softmax_np(features) if xp is np else _log_softmax(features)
     # 0 * -inf counts as 0: a class of no weight costs nothing.
     terms = xp.where(labels == 0, xp.zeros_like(log), labels * log)
-    loss = _row_sums(terms)[..., 0] if xp is jnp else np.sum(terms, axis=-1, dtype=log.dtype)
+    loss = _row_sums(terms)[..., 0] if xp is jnp else summed(terms, -1)
     return -loss, xp.exp(log) - labels
 
 
@@ -248,7 +247,7 @@ define_op(
     attrs=f"T: {FLOATS}",
     shape=lambda op: [()],
     kernel=_l2_loss,
-    interpret=lambda t: np.asarray(np.sum(t * t, dtype=t.dtype) / 2, t.dtype),
+    interpret=lambda t: np.asarray(summed(t * t) / 2, t.dtype),
     gradient=lambda op, grad: [raw.Mul(op.inputs[0], grad)],
     traits=Traits(flops=flops.half_square_sum, reduces="sum"),
 )
