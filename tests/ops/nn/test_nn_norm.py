@@ -165,13 +165,25 @@ def test_weights_repeat_values() -> None:
 def test_statistics_make_moments(shift: float | None) -> None:
     x = normal(3, 4)
     fed = tf.placeholder(tf.float32, [None, 4])
-    for given in (tf.constant(x), fed):
-        counts, sums, squares, back = tf.nn.sufficient_statistics(given, [0], shift)
+    unknown = tf.placeholder_with_default(fed, None)
+    for given, axis in ((tf.constant(x), 0), (fed, 0), (unknown, 0), (unknown, -2)):
+        counts, sums, squares, back = tf.nn.sufficient_statistics(given, [axis], shift)
         mean, variance = tf.nn.normalize_moments(counts, sums, squares, back)
         count, a, b = run([counts, mean, variance], {fed: x})
         assert count == 3
         np.testing.assert_allclose(a, x.mean(0), 1e-5, 1e-6)
         np.testing.assert_allclose(b, x.var(0), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_an_empty_batch_says_nothing_of_scale_and_offset(data_format: str, interpret: str) -> None:
+    x = tf.placeholder(tf.float32, [None, 2, 2, 2])
+    scale, offset = tf.constant(normal(2)), tf.constant(normal(2))
+    y, _, _ = tf.nn.fused_batch_norm(x, scale, offset, data_format=data_format)
+    found = tf.gradients(y, [x, scale, offset])
+    images, *rest = run(found, {x: np.zeros((0, 2, 2, 2))})
+    assert images.shape == (0, 2, 2, 2)
+    assert [r.tolist() for r in rest] == [[0.0, 0.0]] * 2
 
 
 def test_batch_normalization_under_its_old_arguments() -> None:

@@ -353,7 +353,9 @@ def _count(x: Tensor, axes: list[int]) -> Tensor:
         count = num_elements_static(tuple(dims[checked_axis(a, len(dims))] for a in axes))
     if count is not None:
         return convert_to_tensor(np.array(count, x.dtype.np_dtype), name="count")
-    chosen = raw.GatherV2(raw.Shape(x), axes, 0)
+    from_the_end = np.array([axis < 0 for axis in axes], np.int32)
+    places = raw.AddV2(np.array(axes, np.int32), raw.Mul(from_the_end, raw.Rank(x)))
+    chosen = raw.GatherV2(raw.Shape(x), places, 0)
     return raw.Cast(raw.Prod(chosen, [0]), DstT=x.dtype, name="count")
 
 

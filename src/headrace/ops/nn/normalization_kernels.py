@@ -194,7 +194,7 @@ def fused_batch_norm_grad(
 ) -> BatchNormGrad:
     """Gradients of `fused_batch_norm` for x, scale and offset, from what that reserved.
 
-    Without training the mean and variance count as constants.
+    Without training the mean and variance count as constants. An empty batch gives zeros.
     """
     last = _channels_last(x, data_format)
     wide = last.astype(scale.dtype)
@@ -211,7 +211,9 @@ def fused_batch_norm_grad(
     else:
         dx = dy * (inverse * scale)
     dx = _restore(dx.astype(x.dtype), data_format)
-    return BatchNormGrad(dx, centred_sum * inverse, offset_grad)
+    # The statistics of an empty batch are NaN; what it says of the scale is nothing.
+    scale_grad = centred_sum if 0 in last.shape else centred_sum * inverse
+    return BatchNormGrad(dx, scale_grad, offset_grad)
 
 
 def _check_channels(channels: int, **parameters: jax.Array) -> None:
