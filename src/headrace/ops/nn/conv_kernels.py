@@ -26,7 +26,14 @@ import numpy as np
 from jax import lax
 
 from headrace.ops.core.barrier import barrier
-from headrace.ops.nn import conv_depth, conv_native, conv_phases, conv_products, conv_strips
+from headrace.ops.nn import (
+    conv_covered,
+    conv_depth,
+    conv_native,
+    conv_phases,
+    conv_products,
+    conv_strips,
+)
 from headrace.ops.nn.conv_geometry import (
     FORMATS,
     SPATIAL_LETTERS,
@@ -185,6 +192,9 @@ def _phase_input_gradient(
     sizes = geo.spatial(x_shape)
     steps: dict[str, Any] = {"strides": geo.strides, "dilations": geo.dilations, "pads": geo.pads}
     if geo.groups == 1 and dy.dtype.name in LIBRARY_DTYPES:
+        covered = conv_covered.dimensions(sizes, w.shape[: geo.rank], geo)
+        if covered:
+            return _covered_input_gradient(x_shape, w, dy, geo, covered)
         dx = conv_phases.by_products(sizes, w, to_channels_last(dy, geo), **steps)
         if dx is not None:
             return from_channels_last(dx, geo)
@@ -216,6 +226,20 @@ def _phase_input_gradient(
         merges=form is not _shift_conv,
     )
     return None if dx is None else from_channels_last(dx, geo)
+
+
+def _covered_input_gradient(
+    x_shape: tuple[int, ...], w: jax.Array, dy: jax.Array, geo: Geometry, covered: tuple[int, ...]
+) -> jax.Array:
+    """The input gradient where a filter covers dimensions: these are channels meanwhile."""
+    last = (x_shape[0], *geo.spatial(x_shape), w.shape[-2])
+    dx = _input_gradient(
+        conv_covered.shape_as_channels(last, covered),
+        conv_covered.filter_as_channels(w, covered),
+        to_channels_last(dy, geo),
+        conv_covered.geometry_as_channels(geo, covered),
+    )
+    return from_channels_last(conv_covered.channels_as_dimensions(dx, last, covered), geo)
 
 
 def _split_input_gradient(
