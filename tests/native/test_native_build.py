@@ -106,6 +106,14 @@ def test_what_is_missing_is_said(monkeypatch, tmp_path):
         build.compiler()
 
 
+def test_the_compiler_is_the_one_that_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", f"{tmp_path}/c++ -v")
+    with pytest.raises(FileNotFoundError, match=r"no .*/c\+\+, which CXX names"):
+        build.compiler()
+    (tmp_path / "c++").touch(0o755)
+    assert build.compiler() == [f"{tmp_path}/c++", "-v"]
+
+
 @needs_tools
 def test_a_failing_compiler_says_why(tmp_path):
     source = tmp_path / "bad.cc"

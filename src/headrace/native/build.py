@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -74,15 +75,19 @@ def _roots() -> Iterator[Path]:
     yield from (Path(sys.prefix), Path("/usr/local"), Path("/usr"))
 
 
-def compiler() -> str:
-    """The C++ compiler: ``CXX``, or g++, or clang++.
+def compiler() -> list[str]:
+    """The command of the C++ compiler: ``CXX``, which may have arguments, or g++, or clang++.
 
     Raises:
-        FileNotFoundError: if there is none.
+        FileNotFoundError: if there is none, or not that of ``CXX``.
     """
-    for name in (os.environ.get("CXX"), "g++", "clang++"):
-        if name and (found := shutil.which(name)):
-            return found
+    if named := shlex.split(os.environ.get("CXX", "")):
+        if shutil.which(named[0]) is None:
+            raise FileNotFoundError(f"There is no {named[0]}, which CXX names.")
+        return named
+    for name in ("g++", "clang++"):
+        if found := shutil.which(name):
+            return [found]
     raise FileNotFoundError("There is no C++ compiler (g++ or clang++; CXX names another).")
 
 
@@ -99,7 +104,7 @@ def compile_with(
         FileNotFoundError: if there is no compiler.
         RuntimeError: if it fails, with the message of the compiler, or takes too long.
     """
-    command = [compiler(), *_FLAGS, *more, "-isystem", jax.ffi.include_dir()]
+    command = [*compiler(), *_FLAGS, *more, "-isystem", jax.ffi.include_dir()]
     command += [*map(str, sources), "-o", str(output), *onednn.arguments()]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
