@@ -80,7 +80,7 @@ def test_gradient_is_that_of_the_plain_convolution(case, first):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_padding_is_never_met():
+def test_nothing_is_made_that_is_larger_than_the_input():
     w, dy = np.zeros((3, 32, 1, 16), np.float32), np.zeros((8, 38, 1, 16), np.float32)
 
     def gradient(dy):
@@ -88,6 +88,5 @@ def test_padding_is_never_met():
             (8, 40, 32, 1), w, dy, strides=(1, 1, 1, 1), padding="VALID"
         )
 
-    jaxpr = jax.make_jaxpr(gradient)(dy).jaxpr
-    found = [e.params for e in jaxpr.eqns if e.primitive.name == "conv_general_dilated"]
-    assert all(params["padding"][1] == (0, 0) for params in found)
+    made = [value.aval.size for e in jax.make_jaxpr(gradient)(dy).jaxpr.eqns for value in e.outvars]
+    assert max(made) == 8 * 40 * 32

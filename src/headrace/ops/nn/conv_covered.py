@@ -1,7 +1,7 @@
 """Filters that cover a whole dimension without padding meet it in one place.
 
-A filter of words by a whole embedding is one: along that dimension XLA's input gradient meets each
-element of a filter of n with n places, all but one of which are padding. Here such a dimension
+A filter of words by a whole embedding is one: along that dimension the usual input gradient meets
+each element of a filter of n with n places, all but one of which are padding. Here such a dimension
 becomes channels; what is left of it has one element.
 """
 
