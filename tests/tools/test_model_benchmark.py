@@ -51,6 +51,14 @@ def test_a_process_that_does_not_answer_in_time_is_ended(modules, tmp_path):
         )
 
 
+def test_other_ways_are_refused_without_the_native_library(modules, monkeypatch, capsys):
+    monkeypatch.setattr(modules.bench.native, "library", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["models.py", "--only", "lenet", "--ways", "native"])
+    with pytest.raises(SystemExit):
+        modules.bench.main()
+    assert "--ways wants the native library: `make native`" in capsys.readouterr().err
+
+
 def test_a_process_that_fails_names_the_log(modules, tmp_path):
     with pytest.raises(RuntimeError, match=r"ended with status 1; see .*log"):
         modules.alone.answered(
