@@ -22,6 +22,8 @@ from alone import SIDES, answered, compare, log_of, parser_of, shown, shown_rati
 from model_workloads import CASES, WARM_UP, ModelCase
 from run import HERE, Row
 
+from headrace import native
+
 #: The most of TensorFlow's time that a step may take, where it is not `TARGET`.
 TARGETS = {"word_lstm": 0.6, "capsules": 0.9, "dcgan": 0.9}
 TARGET = 1.2
@@ -125,6 +127,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="steps of a process (default 3)")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[], help="of Headrace, too")
     options = parser.parse_args()
+    # Without it these columns would be of XLA alone, under another name.
+    if options.ways and native.library() is None:
+        parser.error("--ways wants the native library: `make native` (docs/native.md)")
     chosen = [Timed(case, options.ways) for case in CASES if case.label in (options.only or labels)]
     others = [heading for way in options.ways for heading in (way, "ratio")]
     headings = (*HEADINGS, *others, *LAST_HEADINGS)

@@ -25,7 +25,6 @@ from headrace.executor.evaluate import (
     raise_as,
     random_stream,
 )
-from headrace.executor.failures import count_bytes
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region
@@ -363,9 +362,7 @@ class _SingleOp:
             for i in range(len(dynamic) + len(self.static))
         ]
         out, codes = self._checked(*grouped(args, p.groups))
-        outputs = list(as_outputs(out, p.outputs))
-        count_bytes(self.node.op, outputs, args)
-        return outputs, codes
+        return list(as_outputs(out, p.outputs)), codes
 
     def _trace_state(self, args: Any, kwargs: Any) -> Any:
         return self._checked(*args, **kwargs)
