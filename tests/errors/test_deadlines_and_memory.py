@@ -58,6 +58,16 @@ def test_an_error_within_the_deadline_is_the_functions_own():
             lambda x: tf.matmul(x, x, transpose_b=True, name="outer"),
             np.ones((1 << 21, 1), np.float32),
         ),
+        (
+            "padded",  # NumPy has none, so XLA compiles it alone where the rest is interpreted
+            lambda x: tf.nn.conv2d(
+                x,
+                tf.ones([1, 1, 1, 1]),
+                padding=[[0, 0], [1 << 40, 0], [0, 0], [0, 0]],
+                name="padded",
+            ),
+            np.ones((1, 2, 2, 1), np.float32),
+        ),
     ],
 )
 def test_tensors_larger_than_all_memory(interpret, name, build, inputs):
@@ -74,6 +84,19 @@ def test_tensors_larger_than_all_memory(interpret, name, build, inputs):
         assert caught.value.message.startswith("Out of memory: a tensor does not fit into what is")
         assert caught.value.message.endswith("Use a smaller batch or shape.")
         assert session.run(v) == 1.0
+
+
+def test_no_elements_but_sizes_that_nobody_can_count(interpret):
+    sizes = tf.placeholder(tf.int64, [3])
+    nothing = tf.placeholder(tf.float32)
+    huge = tf.reshape(nothing, sizes, name="huge")
+    with tf.Session() as session:
+        assert session.run(huge, {nothing: [], sizes: [4, 5, 0]}).shape == (4, 5, 0)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(huge, {nothing: [], sizes: [1 << 62, 1 << 62, 0]})
+        assert caught.value.op.name == "huge"
+        if interpret == "never":
+            assert "Use smaller sizes beside the 0." in caught.value.message
 
 
 @pytest.mark.process
