@@ -412,8 +412,8 @@ _WITH_JAX = ("headrace", "tensorflow", "jax")
 WORKLOADS = (
     Workload("no_op", "run of a no-op", 0.5, no_op),
     Workload("constant", "run of a constant", 0.5, constant),
-    Workload("softmax", "MNIST softmax step, batch 100", 0.4, softmax, sides=_WITH_JAX),
-    Workload("mlp", "MLP 784-512-512-10 Adam step, batch 100", 0.75, mlp, sides=_WITH_JAX),
+    Workload("softmax", "MNIST softmax step, batch 100", 0.33, softmax, sides=_WITH_JAX),
+    Workload("mlp", "MLP 784-512-512-10 Adam step, batch 100", 0.6, mlp, sides=_WITH_JAX),
     Workload(
         "mlp_jax", "the same against plain jitted JAX", 1.1, mlp, "jax", sides=("headrace", "jax")
     ),
@@ -423,10 +423,10 @@ WORKLOADS = (
     Workload("build", "build 10,000 ops with gradients", 0.5, build_graph),
     Workload("first_step", "first step of that graph", 1.5, first_step, fresh=True),
     Workload("import", "import", 0.5, None, fresh=True),
-    Workload("lstm", "LSTM language model step", 1.0, lstm),
+    Workload("lstm", "LSTM language model step", 0.6, lstm),
     Workload("lengths", "LSTM training step, 1 to 100 elements", 1.0, lengths),
     Workload("batches", "convnet training step, 1 to 64 images", 2.0, batches),
-    Workload("alexnet", "AlexNet step, batch 16", 1.45, alexnet),
+    Workload("alexnet", "AlexNet step, batch 16", 1.2, alexnet),
     Workload("normal", "initialise 14 million, random_normal", 1.0, initializer("random_normal")),
     Workload(
         "truncated", "initialise 14 million, truncated_normal", 1.0, initializer("truncated_normal")

@@ -98,6 +98,10 @@ def test_feeds_come_in_a_dictionary_of_tensors(session):
     p = tf.placeholder(tf.float32, [])
     with pytest.raises(TypeError, match=r"^feed_dict must be a dictionary from tensors to values"):
         session.run(p, [(p, 1.0)])
+    for other in (p, np.zeros(2), 0):  # of which some have no truth
+        with pytest.raises(TypeError, match="^feed_dict must be a dictionary.*, but got "):
+            session.run(p, other)
+    assert session.run(tf.constant(1), []) == 1
     with pytest.raises(
         TypeError, match=r"^Cannot interpret feed_dict key as Tensor: The name 'q:0'"
     ):

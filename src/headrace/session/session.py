@@ -185,15 +185,7 @@ class BaseSession:
     ) -> tuple[_Compiled, list[Any]]:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        if feed_dict:
-            if not isinstance(feed_dict, Mapping):
-                raise TypeError(
-                    "feed_dict must be a dictionary from tensors to values, but got "
-                    f"{type(feed_dict).__name__}: {feed_dict!r}"
-                )
-            keys, raw = tuple(feed_dict), list(feed_dict.values())
-        else:
-            keys, raw = (), []
+        keys, raw = _feeds_of(feed_dict)
         try:
             key = (_structure_key(fetches), keys)
             compiled = self._plans.get(key)
@@ -459,6 +451,18 @@ def _structure_key(fetch: Any) -> Any:
     if isinstance(fetch, dict):
         return (type(fetch), *[(k, _structure_key(v)) for k, v in fetch.items()])
     return fetch
+
+
+def _feeds_of(feed_dict: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """What is fed, and the values; an empty list or tuple feeds nothing, as in old programs."""
+    if isinstance(feed_dict, Mapping):
+        return tuple(feed_dict), list(feed_dict.values())
+    if feed_dict is None or (isinstance(feed_dict, (list, tuple)) and not feed_dict):
+        return (), []
+    raise TypeError(
+        "feed_dict must be a dictionary from tensors to values, but got "
+        f"{type(feed_dict).__name__}: {feed_dict!r}"
+    )
 
 
 def _to_host(results: list[Any], own: frozenset[int] = frozenset()) -> list[Any]:
