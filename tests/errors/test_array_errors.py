@@ -48,8 +48,8 @@ CASES = [
         (ones(2, 3), ones(2, 4)),
         lambda a, b: tf.concat([a, b], 0),
         "concat",
-        "Dimensions of inputs should match: shape[0] = [2,3] vs. shape[1] = [2,4], except in "
-        "dimension 0",
+        "Shapes must match in all dimensions but 0 to be concatenated: (2, 3), (2, 4) (inputs: "
+        "Placeholder:0 float32[2, 3], Placeholder_1:0 float32[2, 4], concat/axis:0 int32[] = 0)",
     ),
     Case(
         "concat_axis",
@@ -58,7 +58,7 @@ CASES = [
         "concat",
         "Concatenation dimension 5 is out of valid range [-2, 2) (inputs: "
         "Placeholder:0 float32[2, 3], Placeholder_1:0 float32[2, 3], concat/axis:0 "
-        "int32[])",
+        "int32[] = 5)",
     ),
     Case(
         "stack",

@@ -99,7 +99,7 @@ def test_feeds_come_in_a_dictionary_of_tensors(session):
     with pytest.raises(TypeError, match=r"^feed_dict must be a dictionary from tensors to values"):
         session.run(p, [(p, 1.0)])
     for other in (p, np.zeros(2), 0):  # of which some have no truth
-        with pytest.raises(TypeError, match="^feed_dict must be a dictionary.*, but got "):
+        with pytest.raises(TypeError, match=r"^feed_dict must be a dictionary.*, but got "):
             session.run(p, other)
     assert session.run(tf.constant(1), []) == 1
     with pytest.raises(

@@ -79,6 +79,54 @@ def test_gradients_of_an_unrolled_loop():
     same_with_and_without(tf.concat([tf.reshape(g, [-1]) for g in gradients], 0), [x, w, b])
 
 
+@pytest.mark.parametrize("add_bias", [tf.add, tf.nn.bias_add])
+def test_an_optimizer_takes_the_joined_sums(add_bias):
+    x = tf.placeholder(tf.float32, [STEPS, 2, 6])
+    w, b = tf.Variable(tf.ones([12, 6]) / 9), tf.Variable(tf.zeros([6]))
+    h = tf.zeros([2, 6])
+    for t in range(STEPS):
+        h = tf.tanh(add_bias(tf.matmul(tf.concat([h, x[t]], 1), w), b))
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    gradients = optimizer.compute_gradients(tf.reduce_sum(h))
+    train = optimizer.apply_gradients(gradients)
+    types, joined = types_of([gradient for gradient, _ in gradients])
+    assert joined == 2 * STEPS
+    assert types.count("MatMul") == STEPS + (STEPS - 1) + 1
+    assert "Identity" not in types
+    feed = {x: np.random.RandomState(0).standard_normal([STEPS, 2, 6]).astype(np.float32)}
+    after = []
+    for level in (0, -1):
+        options = tf.OptimizerOptions(opt_level=level)
+        config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=options))
+        with tf.Session(config=config) as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(train, feed)
+            after.append(sess.run([w, b]))
+    for joined_value, plain in zip(*after, strict=True):
+        np.testing.assert_allclose(joined_value, plain, 1e-5, 1e-5)
+
+
+def test_sums_wait_for_what_their_terms_wait_for():
+    terms = pairs([7, 2], [2, 9])
+    v = tf.Variable(0.0)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        y = tf.square(tf.add_n([tf.identity(tf.matmul(a, b)) for a, b in terms]))
+    w = tf.Variable(0.0)
+    products = [tf.matmul(a, b) for a, b in terms]
+    with tf.control_dependencies([w.assign_add(1.0)]):
+        gated = [tf.identity(p) for p in products]
+    z = tf.square(tf.add_n(gated))
+    types, joined = types_of([z])
+    assert joined == STEPS
+    assert types.count("MatMul") == 1
+    rng = np.random.RandomState(0)
+    feed = {p: rng.standard_normal(p.shape.as_list()) for pair in terms for p in pair}
+    with tf.Session() as sess:
+        sess.run([v.initializer, w.initializer])
+        np.testing.assert_allclose(*sess.run([y, z], feed), 1e-5, 1e-5)
+        assert sess.run([v, w]) == [1.0, 1.0]
+
+
 def _fetched(products, y):
     return [y, products[0]]
 

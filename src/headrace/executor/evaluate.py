@@ -92,7 +92,7 @@ class Prepared:
         self.op_def = d
         self.effects = d.effects
         self.pure = not (d.effects.reads or d.effects.writes or d.effects.random)
-        self.static = d.static(node.attrs) if callable(d.static) else d.static
+        self.static = d.static_inputs(node.attrs)
         self.groups = d.group_sizes(node.attrs)
         self.kernel = bind_attrs(d.kernel, d.kernel_params, node.attrs)
         self.interpret = bind_attrs(d.interpret, d.interpret_params, node.attrs)
@@ -364,7 +364,7 @@ class Tracing(Evaluation):
         if wins is not None and self.may_leave and wins(*args):
             raise NeedsHost(node, "NumPy takes less time for it")
         # XLA compiles for such values: what only the run tells makes the node one for the host.
-        for i in _flat_static(p):
+        for i in p.static:
             if not is_concrete(args[i]):
                 raise NeedsHost(node, f"input {i} must be known before the program is compiled")
         if not p.pure:
@@ -394,24 +394,9 @@ class Tracing(Evaluation):
         return self.reads.read(node, args, outputs, self.state) if self.reads else outputs
 
 
-def _flat_static(p: Prepared) -> tuple[int, ...]:
-    """Positions of static inputs among the flat inputs."""
-    if not p.static or p.groups is None or callable(p.op_def.static):
-        return p.static
-    starts, position = [], 0
-    for size in p.groups:
-        starts.append(position)
-        position += 1 if size is None else size
-    return tuple(
-        k
-        for i in p.static
-        for k in range(starts[i], starts[i] + (1 if p.groups[i] is None else p.groups[i] or 0))
-    )
-
-
 def flat_static(node: Node) -> tuple[int, ...]:
     """Positions of the inputs of ``node`` that must be known before it is compiled."""
-    return _flat_static(prepared(node)) if node.op_def.static else ()
+    return prepared(node).static if node.op_def.static else ()
 
 
 def foldable(node: Node, args: Sequence[Any]) -> bool:

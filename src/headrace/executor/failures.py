@@ -80,9 +80,7 @@ def out_of_memory(op: Any, args: Sequence[Any] = ()) -> ResourceExhaustedError:
 
 def static_inputs(node: Node) -> frozenset[int]:
     """Positions of the inputs whose values make the program: shapes, axes, sizes."""
-    definition = node.op_def
-    declared = definition.static(node.attrs) if callable(definition.static) else definition.static
-    return frozenset(declared) if not any(a.is_list for a in definition.inputs) else frozenset()
+    return frozenset(node.op_def.static_inputs(node.attrs))
 
 
 def count_bytes(op: Any, outputs: Sequence[Any], args: Sequence[Any]) -> int:

@@ -5,6 +5,9 @@ Joined along the axis that they contract, their operands give the same sum as on
 reads and writes the weight's size once: sum A_t' B_t = [A_1; A_2; ...]' [B_1; B_2; ...]. The sum
 of their column sums, the gradient of a bias, is joined the same way.
 
+Optimizers let each gradient of an operation wait for its others, by an Identity with control edges:
+what a term waits for, the sum waits for instead.
+
 In: a step graph. Out: one product for an AddN of products that contract the same way. Invariant:
 the sum is the same up to the order of rounding; a product that anything else uses stays.
 
@@ -20,7 +23,8 @@ the sum is the same up to the order of rounding; a product that anything else us
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,32 +35,34 @@ from headrace.graph.wire_precision import ATTRIBUTE, carry
 from headrace.ops.core.registry import get_op_def
 from headrace.passes.ir import Edge, Node, StepGraph
 
+#: Where a term is on several devices.
+_SEVERAL = object()
 #: Column sums of more elements than this stay apart: they are worth more than the copy costs.
 _SMALL = 1 << 16
 
 
 def join_sums(step: StepGraph) -> int:
     """Join the products and column sums that AddN adds up; returns how many it joined."""
-    users, known = _users(step)
-    # A term that somebody else uses is computed anyway: joining would do its work twice.
-    private = {n for n, count in users.items() if count == 1 and n not in known}
+    uses = _Uses(step)
     mapping: dict[Edge, Edge] = {}
     joined = 0
     for node in list(step.nodes):
         if node.type != "AddN" or len(node.inputs) < 2:
             continue
-        groups: dict[Any, list[Node]] = {}
+        groups: dict[Any, list[_Term]] = {}
         for source, _ in node.inputs:
-            key = _kind(source) if source in private and source.device == node.device else None
-            if key is not None:
-                own = (source.attrs.get(ATTRIBUTE), segment_of(source.attrs))
-                groups.setdefault((*key, *own), []).append(source)
+            term = uses.term_behind(source)
+            key = _kind(term.node) if term is not None and term.device == node.device else None
+            if term is not None and key is not None:
+                own = (term.node.attrs.get(ATTRIBUTE), segment_of(term.node.attrs))
+                groups.setdefault((*key, *own), []).append(term)
         for key, terms in groups.items():
-            if len(terms) > 1 and _pays(key, terms):
+            nodes = [term.node for term in terms]
+            if len(terms) > 1 and _pays(key, nodes):
                 joined += len(terms)
-                _replace_terms(node, terms, _JOIN[key[0]](step, terms))
+                _replace_terms(node, terms, _JOIN[key[0]](step, nodes))
         # All terms have become one: the sum is that.
-        if len(node.inputs) == 1 and node in users and node not in known:
+        if len(node.inputs) == 1 and uses.is_plain(node):
             only = node.inputs[0][0]
             only.attrs = carry(node.attrs, only.attrs)
             mapping[(node, 0)] = node.inputs[0]
@@ -66,17 +72,48 @@ def join_sums(step: StepGraph) -> int:
     return joined
 
 
-def _users(step: StepGraph) -> tuple[dict[Node, int], set[Node]]:
-    """How many inputs take each node; and the nodes that are more than that: fetches, targets,
-    and those with control edges."""
-    users: dict[Node, int] = {}
-    known: set[Node] = set(step.roots())
-    for node in step.nodes:
-        if node.control:
-            known.update(node.control, (node,))
-        for source, _ in node.inputs:
-            users[source] = users.get(source, 0) + 1
-    return users, known
+class _Term(NamedTuple):
+    """What a sum adds.
+
+    Attributes:
+        node: that computes it.
+        gates: Identities with control edges between it and the sum, the last first.
+    """
+
+    node: Node
+    gates: tuple[Node, ...]
+
+    @property
+    def device(self) -> Any:
+        """Of all of it, if that is one."""
+        devices = {n.device for n in (self.node, *self.gates)}
+        return devices.pop() if len(devices) == 1 else _SEVERAL
+
+
+class _Uses:
+    """Who uses the nodes of a step."""
+
+    def __init__(self, step: StepGraph) -> None:
+        self._takers: Counter[Node] = Counter(n for node in step.nodes for n, _ in node.inputs)
+        #: Fetches, targets, and what others wait for.
+        self._known = {*step.roots(), *(n for node in step.nodes for n in node.control)}
+
+    def is_plain(self, node: Node) -> bool:
+        """Whether inputs of others are all that there is to a node."""
+        return self._takers[node] > 0 and node not in self._known and not node.control
+
+    def term_behind(self, source: Node) -> _Term | None:
+        """The term that a sum takes from ``source``; None if somebody else uses it, too: it is
+        computed anyway, and joining would do its work twice."""
+        gates = []
+        while self._takers[source] == 1 and source not in self._known:
+            if not source.control:
+                return _Term(source, tuple(gates))
+            if source.type != "Identity":
+                break
+            gates.append(source)
+            source = source.inputs[0][0]
+        return None
 
 
 def _kind(node: Node) -> Any:
@@ -91,6 +128,9 @@ def _kind(node: Node) -> Any:
         if axes.type == "Const" and not axes.control and _is_column_sum(dims[0], axes):
             summed = tuple(axes.attrs["value"].ravel().tolist())
             return ("Sum", dims[0][1:], node.dtypes[0], summed)  # type: ignore[index]
+    is_last = node.attrs.get("data_format") == "NHWC"
+    if node.type == "BiasAddGrad" and is_last and dims[0] and None not in dims[0]:
+        return ("BiasAddGrad", dims[0][1:], node.dtypes[0])
     return None
 
 
@@ -102,7 +142,7 @@ def _is_column_sum(dims: Dims, axes: Node) -> bool:
 
 def _pays(key: Any, terms: list[Node]) -> bool:
     """Whether joining the operands moves less memory than adding up the results."""
-    if key[0] == "Sum":
+    if key[0] != "MatMul":
         return sum(_size(t.inputs[0]) for t in terms) <= _SMALL * len(terms)
     operands = sum(_size(e) for t in terms for e in t.inputs)
     return operands <= sum(_size((t, 0)) for t in terms)
@@ -123,10 +163,10 @@ def _join_products(step: StepGraph, terms: list[Node]) -> Node:
 def _join_column_sums(step: StepGraph, terms: list[Node]) -> Node:
     first = terms[0]
     values = _concat(step, [t.inputs[0] for t in terms], 0, first)
-    return _like(step, first, [values, first.inputs[1]])
+    return _like(step, first, [values, *first.inputs[1:]])
 
 
-_JOIN = {"MatMul": _join_products, "Sum": _join_column_sums}
+_JOIN = {"MatMul": _join_products, "Sum": _join_column_sums, "BiasAddGrad": _join_column_sums}
 
 
 def _like(step: StepGraph, node: Node, inputs: list[Edge]) -> Node:
@@ -157,9 +197,11 @@ def _concat(step: StepGraph, edges: list[Edge], axis: int, like: Node) -> Edge:
     return (made, 0)
 
 
-def _replace_terms(total: Node, terms: list[Node], joined: Node) -> None:
+def _replace_terms(total: Node, terms: list[_Term], joined: Node) -> None:
     """Let ``joined`` stand for ``terms`` in the sum ``total``."""
-    gone = set(terms)
+    gone = {n for term in terms for n in (term.node, *term.gates)}
+    waits = [n for term in terms for gate in term.gates for n in gate.control]
+    total.control = list(dict.fromkeys([*total.control, *waits]))
     position = next(i for i, (n, _) in enumerate(total.inputs) if n in gone)
     kept = [e for e in total.inputs if e[0] not in gone]
     kept.insert(position, (joined, 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -283,6 +284,17 @@ class OpDef:
         if not any(a.is_list for a in self.inputs):
             return None
         return [a.size(attrs) if a.is_list else None for a in self.inputs]
+
+    def static_inputs(self, attrs: dict[str, Any]) -> tuple[int, ...]:
+        """Positions, among all inputs of a node, of those that must be known when it is traced."""
+        if callable(self.static):
+            return self.static(attrs)
+        sizes = self.group_sizes(attrs) if self.static else None
+        if sizes is None:
+            return self.static
+        counts = [1 if size is None else size for size in sizes]
+        starts = [0, *itertools.accumulate(counts)]
+        return tuple(k for i in self.static for k in range(starts[i], starts[i + 1]))
 
 
 _OPS: dict[str, OpDef] = {}
