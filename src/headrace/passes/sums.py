@@ -105,7 +105,7 @@ class _Uses:
     def term_behind(self, source: Node) -> _Term | None:
         """The term that a sum takes from ``source``; None if somebody else uses it, too: it is
         computed anyway, and joining would do its work twice."""
-        gates = []
+        gates: list[Node] = []
         while self._takers[source] == 1 and source not in self._known:
             if not source.control:
                 return _Term(source, tuple(gates))
