@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -89,15 +90,30 @@ def count_bytes(op: Any, outputs: Sequence[Any], args: Sequence[Any]) -> int:
     Raises:
         ResourceExhaustedError: naming the op, if one is larger than all memory: XLA would end the
             process.
+        InvalidArgumentError: if one has no elements, but sizes beside the 0 that XLA cannot count:
+            that would end the process, too.
     """
     total = 0
     for value in outputs:
         dtype = getattr(value, "dtype", None)
         if dtype is not None:
             total += value.size * dtype.itemsize
+            if 0 in value.shape:
+                _check_extent(op, value.shape, dtype.itemsize)
     if total > MEMORY:
         raise out_of_memory(op, args)
     return total
+
+
+def _check_extent(op: Any, shape: Sequence[Any], itemsize: int) -> None:
+    extent = math.prod(size for size in shape if isinstance(size, int) and size > 0)
+    if extent * itemsize >= 1 << 63:
+        raise InvalidArgumentError(
+            None,
+            op,
+            f"A tensor of shape {list(shape)} has no elements, but its other sizes are more than "
+            "64 bits can count. Use smaller sizes beside the 0.",
+        )
 
 
 def came(node: Node, args: Sequence[Any]) -> str:

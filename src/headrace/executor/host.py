@@ -25,6 +25,7 @@ from headrace.executor.evaluate import (
     raise_as,
     random_stream,
 )
+from headrace.executor.failures import count_bytes
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region
@@ -362,7 +363,9 @@ class _SingleOp:
             for i in range(len(dynamic) + len(self.static))
         ]
         out, codes = self._checked(*grouped(args, p.groups))
-        return list(as_outputs(out, p.outputs)), codes
+        outputs = list(as_outputs(out, p.outputs))
+        count_bytes(self.node.op, outputs, args)
+        return outputs, codes
 
     def _trace_state(self, args: Any, kwargs: Any) -> Any:
         return self._checked(*args, **kwargs)
