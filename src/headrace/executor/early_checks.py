@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, OpError
-from headrace.executor.evaluate import Interpreting, Values, prepared, with_op
+from headrace.executor.evaluate import Values, prepared, with_op
+from headrace.executor.interpreting import Interpreting
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.touched import is_integer_view
 from headrace.graph.dtypes import resource

@@ -15,9 +15,7 @@ from headrace.errors import InvalidArgumentError, UnimplementedError
 from headrace.executor.batches import filled
 from headrace.executor.claims import held
 from headrace.executor.evaluate import (
-    Interpreting,
     NeedsHost,
-    Watched,
     as_outputs,
     flat_static,
     initial_stream,
@@ -26,6 +24,7 @@ from headrace.executor.evaluate import (
     random_stream,
 )
 from headrace.executor.failures import count_bytes
+from headrace.executor.interpreting import Interpreting, Watched
 from headrace.executor.interrupts import Watch
 from headrace.executor.loops import BoundedLoops
 from headrace.executor.region import Region

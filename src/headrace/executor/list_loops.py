@@ -25,7 +25,7 @@ from headrace.ops.control.tensor_list_kernels import TensorList, Uniformity
 from headrace.passes.ir import Node, function_step
 
 if TYPE_CHECKING:
-    from headrace.executor.evaluate import Interpreting
+    from headrace.executor.interpreting import Interpreting
     from headrace.executor.region import Region
     from headrace.executor.region_options import RegionOptions
     from headrace.executor.step_context import StepContext

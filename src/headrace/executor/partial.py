@@ -9,7 +9,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.executor.claims import held
-from headrace.executor.evaluate import Interpreting, Values
+from headrace.executor.evaluate import Values
+from headrace.executor.interpreting import Interpreting
 from headrace.executor.interrupts import Watch
 from headrace.executor.resources import ResourceStore
 from headrace.executor.touched import touched_by

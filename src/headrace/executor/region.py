@@ -18,13 +18,13 @@ from headrace.executor.claims import held, replacing
 from headrace.executor.compiling import Compilation
 from headrace.executor.early_checks import EarlyChecks
 from headrace.executor.evaluate import (
-    Interpreting,
     NeedsHost,
     TookTooLong,
     Values,
     initial_stream,
     with_op,
 )
+from headrace.executor.interpreting import Interpreting
 from headrace.executor.interrupts import Watch, is_ready, wait_until_ready
 from headrace.executor.list_loops import ListLoops
 from headrace.executor.null import NullProgram, is_null

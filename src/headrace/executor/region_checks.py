@@ -9,7 +9,8 @@ import numpy as np
 from jax import numpy as jnp
 
 from headrace.errors import InvalidArgumentError
-from headrace.executor.evaluate import Interpreting, Tracing, Values
+from headrace.executor.evaluate import Tracing, Values
+from headrace.executor.interpreting import Interpreting
 from headrace.ops.core import checks
 from headrace.passes.ir import Node
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headrace.executor.beside import may_compile_beside
-from headrace.executor.evaluate import Interpreting
+from headrace.executor.interpreting import Interpreting
 from headrace.executor.policy import (
     NEVER,
     most_evaluations,
