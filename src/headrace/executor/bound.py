@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.executor.bodies import bound
 from headrace.executor.borrowed import is_given_away
-from headrace.executor.evaluate import Prepared, as_outputs, check_shapes, prepared
+from headrace.executor.evaluate import Prepared, prepared
 from headrace.executor.interrupts import is_ready
 from headrace.executor.policy import NEVER
 from headrace.executor.program import MOVED, Program, moved
@@ -94,7 +95,7 @@ class BoundRegion:
                 made = range(first, first + len(node.dtypes))
                 places.update(((node, i), place) for i, place in enumerate(made))
                 taken = tuple([places[edge] for edge in node.inputs])
-                self._calls.append((_bound(node), taken, first if len(made) == 1 else made))
+                self._calls.append((bound(node), taken, first if len(made) == 1 else made))
         self._outputs = [*zip(outputs, map(places.__getitem__, region.outputs), strict=True)]
         given = {place for _, place in self._outputs}
         #: Variables whose values others get as they are: programs, perhaps, for which `moved` is.
@@ -243,7 +244,7 @@ class NodeCall:
     __slots__ = ("_function", "_inputs", "_outputs")
 
     def __init__(self, node: Node, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        self._function = _bound(node)
+        self._function = bound(node)
         self._inputs = inputs
         self._outputs = outputs
 
@@ -342,33 +343,12 @@ def _updates_only(node: Node, region: Region) -> bool:
     return sum(isinstance(one, ResourceHandle) and one == handle for one in used) == 1
 
 
-def _bound(node: Node) -> Callable[..., Any]:
-    """A call of the node on its flat inputs: gives its output, or a sequence if it has several."""
-    p = prepared(node)
-    assert p.interpret is not None
-    if p.groups is None and p.outputs == 1 and p.seen_shapes is None:
-        return partial(_single, p.interpret)
-    return partial(_general, p.interpret, node, p)
-
-
 def _updated(p: Prepared, *args: Any) -> np.ndarray[Any, Any]:
     """The new value of the variable that an op changes, in memory that only this has."""
     assert p.interpret is not None
     result = p.interpret(*(args if p.groups is None else grouped(args, p.groups)))
     value = result[0] if isinstance(result, (tuple, list)) else result
     return value if is_given_away(value) else np.array(value)
-
-
-def _single(interpret: Callable[..., Any], *args: Any) -> Any:
-    result = interpret(*args)
-    return result if type(result) is np.ndarray else as_outputs(result, 1)[0]
-
-
-def _general(interpret: Callable[..., Any], node: Node, p: Prepared, *args: Any) -> Any:
-    if p.seen_shapes is not None:
-        check_shapes(node, args, p.seen_shapes)
-    outputs = as_outputs(interpret(*grouped(args, p.groups)), p.outputs)
-    return outputs[0] if p.outputs == 1 else outputs
 
 
 __all__ = ["BoundProgram", "BoundRegion", "NodeCall", "bound_call", "node_call"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.executor.bodies import body_of
 from headrace.executor.borrowed import is_given_away
 from headrace.executor.evaluate import (
     Evaluation,
@@ -39,6 +40,8 @@ class Interpreting(Evaluation):
 
     compiles_loops = True
     allowance: int | None = None
+    #: Whether bodies of functions may run as lists of calls, most of which nobody looks at.
+    calls_bodies = True
     #: Runs a loop, as a program where that pays (`executor.list_loops`); None: it is interpreted.
     run_loop: Callable[[Node, list[Any], Interpreting], Sequence[Any]] | None = None
     #: Raises when the step is given up.
@@ -64,6 +67,8 @@ class Interpreting(Evaluation):
             self.allowance -= len(step.nodes) + 1
             if self.allowance < 0:
                 raise TookTooLong
+        if self.calls_bodies:
+            return body_of(step).run(self, args)
         return super().run_step(step, args)
 
     def read(self, key: StateKey, node: Node) -> Any:
@@ -114,6 +119,8 @@ class Interpreting(Evaluation):
 
 class Watched(Interpreting):
     """The same, of a step that is traced: ``watcher`` (a StepContext) gets the time of each op."""
+
+    calls_bodies = False
 
     def __init__(self, store: ResourceStore, host: Any, watcher: Any) -> None:
         super().__init__(store, host)

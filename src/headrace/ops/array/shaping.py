@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -261,7 +262,7 @@ def _reshape(x: Any, shape: Any) -> Any:
     sizes = shape.tolist()
     if -1 in sizes:
         gap = sizes.index(-1)
-        rest = int(np.prod(sizes[:gap] + sizes[gap + 1 :], dtype=np.int64))
+        rest = math.prod(sizes[:gap] + sizes[gap + 1 :])
         if rest < 0:
             raise fail(f"Only one input size may be -1, not both {gap} and another: shape {sizes}.")
         if rest == 0:
@@ -275,7 +276,7 @@ def _reshape(x: Any, shape: Any) -> Any:
                 f"{sizes} requires a multiple of {rest}."
             )
         sizes[gap] = x.size // rest
-    wanted = int(np.prod(sizes, dtype=np.int64))
+    wanted = math.prod(sizes)
     if wanted != x.size or min(sizes, default=0) < 0:
         raise fail(
             f"Input to reshape is a tensor with {x.size} values, but the requested shape {sizes} "

@@ -7,6 +7,7 @@ as many as are left over (``ellipsis_mask``).
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -214,6 +215,23 @@ def cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks
     """
     if not begin.shape == end.shape == strides.shape or begin.ndim != 1:
         raise fail("Expected begin, end, and strides to be 1D equal size tensors.")
+    if type(begin) is type(end) is type(strides) is np.ndarray:
+        vectors = begin.tobytes(), end.tobytes(), strides.tobytes()
+        dtypes = begin.dtype, end.dtype, strides.dtype
+        return _cut_by(tuple(shape), masks, vectors, dtypes)
+    return _cut(shape, begin, end, strides, masks)
+
+
+@functools.lru_cache(1 << 12)
+def _cut_by(
+    shape: tuple[int, ...], masks: Masks, vectors: tuple[bytes, ...], dtypes: tuple[Any, ...]
+) -> Cut:
+    """The same, kept: loops that are interpreted cut in the same way in each round."""
+    begin, end, strides = map(np.frombuffer, vectors, dtypes)
+    return _cut(shape, begin, end, strides, masks)
+
+
+def _cut(shape: tuple[int, ...], begin: Any, end: Any, strides: Any, masks: Masks) -> Cut:
     known_begin, known_end = is_concrete(begin), is_concrete(end)
     ranges: list[slice] = [slice(None)] * len(shape)
     moving: dict[int, Any] = {}

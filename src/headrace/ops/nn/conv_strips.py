@@ -16,9 +16,10 @@ from jax import lax
 
 from headrace.ops.nn.conv_geometry import Geometry, out_sizes
 
-#: A batch to be had, the rows of the output that a strip has at least, and the channels of the
-#: input from which on it pays.
-_BATCH, _LEAST_STRIP_ROWS, _LEAST_CHANNELS = 8, 4, 32
+#: A batch to be had, and the rows of the output that a strip has at least.
+_BATCH, _LEAST_STRIP_ROWS = 8, 4
+#: It pays for batches of at most so many, and with so many channels of the input for others.
+_SMALL_BATCH, _MANY_CHANNELS = 2, 32
 
 
 def count(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tuple[int, int]:
@@ -27,7 +28,8 @@ def count(x_shape: Sequence[int], w_shape: Sequence[int], geo: Geometry) -> tupl
     if geo.groups > 1 or not geo.cpu or not all(isinstance(n, int) for n in sizes):
         return 1, 0
     strips = -(-_BATCH // max(x_shape[0], 1))
-    if w_shape[-2] < _LEAST_CHANNELS or strips < 2:
+    pays = x_shape[0] <= _SMALL_BATCH or w_shape[-2] >= _MANY_CHANNELS
+    if strips < 2 or not pays:
         return 1, 0
     for axis, out in enumerate(out_sizes(geo.spatial(x_shape), w_shape[: geo.rank], geo)):
         most = out // _LEAST_STRIP_ROWS
