@@ -16,7 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from headrace.autodiff import gradients
-from headrace.executor import evaluate, stages
+from headrace.executor import evaluate, interpreting, stages
 from headrace.graph import graph_def
 from headrace.graph.dtypes import DType, resource, variant
 from headrace.graph_files import import_nodes
@@ -49,8 +49,8 @@ class Recorder:
         """Begin to record."""
         self._replace(evaluate.Prepared, "__init__", self._of_prepared)
         self._replace(evaluate.Tracing, "evaluate", self._of_evaluate)
-        self._replace(evaluate.Interpreting, "evaluate", self._of_evaluate)
-        for module in (evaluate, stages):
+        self._replace(interpreting.Interpreting, "evaluate", self._of_evaluate)
+        for module in (interpreting, stages):
             self._replace(module, "handle_for", self._of_handle_for)
         for module in (static, fold):
             self._replace(module, "fold_values", self._of_fold_values)

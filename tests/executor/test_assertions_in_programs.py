@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.executor import evaluate
+from headrace.executor import interpreting
 from headrace.ops.control.checking import summary_text
 from headrace.settings import flags
 
@@ -84,7 +84,7 @@ def test_a_loop_with_an_assertion_is_one_program(monkeypatch):
 
     with tf.Session() as sess:
         sess.run(v.initializer)
-        monkeypatch.setattr(evaluate.Interpreting, "evaluate", interpreted)
+        monkeypatch.setattr(interpreting.Interpreting, "evaluate", interpreted)
         assert sess.run(total, {n: 5}) == 5.0
         assert sess.run(total, {n: 9}) == 9.0
 
