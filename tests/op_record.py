@@ -50,7 +50,7 @@ class Recorder:
         self._replace(evaluate.Prepared, "__init__", self._of_prepared)
         self._replace(evaluate.Tracing, "evaluate", self._of_evaluate)
         self._replace(interpreting.Interpreting, "evaluate", self._of_evaluate)
-        for module in (interpreting, stages):
+        for module in (evaluate, interpreting, stages):
             self._replace(module, "handle_for", self._of_handle_for)
         for module in (static, fold):
             self._replace(module, "fold_values", self._of_fold_values)

@@ -69,7 +69,7 @@ class _Call(NamedTuple):
     made: int | range
 
 
-class Body:
+class InterpretedBody:
     """The step of a function, in places of a list of values."""
 
     __slots__ = ("_calls", "_fed", "_given", "_values")
@@ -126,15 +126,15 @@ class Body:
         return [values[i] for i in self._given]
 
 
-_bodies: weakref.WeakKeyDictionary[StepGraph, Body] = weakref.WeakKeyDictionary()
+_bodies: weakref.WeakKeyDictionary[StepGraph, InterpretedBody] = weakref.WeakKeyDictionary()
 
 
-def body_of(step: StepGraph) -> Body:
+def body_of(step: StepGraph) -> InterpretedBody:
     """The body of the step of a function, made when it is first asked for."""
     found = _bodies.get(step)
     if found is None:
-        found = _bodies[step] = Body(step)
+        found = _bodies[step] = InterpretedBody(step)
     return found
 
 
-__all__ = ["Body", "body_of", "bound"]
+__all__ = ["InterpretedBody", "body_of", "bound"]
