@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from headrace.executor import equal_programs
 from headrace.graph.graph import default_graph_stack, default_session_stack
 from headrace.ops.core import registry
 from headrace.ops.core.build import apply_op
@@ -32,6 +33,7 @@ def _fresh_graph(monkeypatch: pytest.MonkeyPatch):
     default_graph_stack.base = None
     default_graph_stack.items.clear()
     default_session_stack.items.clear()
+    equal_programs.forget()  # those that earlier tests have compiled
     yield
     default_graph_stack.items.clear()
     default_session_stack.items.clear()

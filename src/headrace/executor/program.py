@@ -13,6 +13,7 @@ from jax import numpy as jnp
 from headrace.executor.beside import Beside
 from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
+from headrace.executor.equal_programs import twin_of
 from headrace.executor.evaluate import Tracing, Values
 from headrace.executor.flat_programs import flat, is_elementwise
 from headrace.executor.interrupts import NOBODY, LoopPolls, compiling
@@ -69,6 +70,8 @@ class InPlace(NamedTuple):
 
 
 NOTHING_LARGE = InPlace()
+#: Attributes of a program that are found out while it is traced.
+_LEARNT_FROM_TRACE = ("donates", "asks", "is_long", "takes_turns", "is_flat", "largest", "needed")
 
 
 class _HasChecks(Exception):
@@ -133,8 +136,19 @@ class Program:
         return self.asks or self.is_long or self.largest is not None
 
     @cached_property
+    def twin(self) -> Program | None:
+        """An equal program that has run before this one was compiled: its code serves for both."""
+        twin: Program | None = twin_of(self)
+        if twin is not None:
+            for name in _LEARNT_FROM_TRACE:
+                setattr(self, name, getattr(twin, name))
+        return twin
+
+    @cached_property
     def function(self) -> Callable[..., Any]:
         """The compiled program; XLA reuses the buffers of state that nobody may need again."""
+        if self.twin is not None:
+            return self.twin.function
         region = self.region
         donated = list(range(len(region.donated))) if self.donates else []
         spare = len(self.recycled.positions)
@@ -272,7 +286,7 @@ class Program:
 
     def _call(self, args: Sequence[Any]) -> Any:
         # It has been compiled.
-        if self.proven or self.needed is not None:
+        if self.proven or self.needed is not None or self.twin is not None:
             return self._ran(self.function, args)
         self._traced(args)
         if self.region.has_loops or self.is_long:  # the call is no part of compiling
