@@ -342,6 +342,48 @@ def batches(tf: ModuleType) -> Step:
     return _changing(tf, [tf.train.AdamOptimizer(1e-3).minimize(loss), loss], feed)
 
 
+def growing_sequence(tf: ModuleType) -> Step:
+    """A loop that makes 40 rows, each of all rows before it: the sampling of a text, say."""
+    size, rounds, rng = 64, 40, np.random.RandomState(8)
+    into, out = (
+        tf.constant(rng.standard_normal((size, size)).astype(np.float32) / 8) for _ in range(2)
+    )
+    first = tf.placeholder(tf.float32, [1, size])
+
+    def body(i: Any, past: Any) -> tuple[Any, Any]:
+        last = past[-1:]
+        scores = tf.matmul(tf.matmul(last, into), past, transpose_b=True) / 8.0
+        seen = tf.matmul(tf.nn.softmax(scores), past)
+        return i + 1, tf.concat([past, tf.tanh(tf.matmul(seen, out) + last)], 0)
+
+    shapes = [tf.TensorShape([]), tf.TensorShape([None, size])]
+    _, rows = tf.while_loop(lambda i, _: i < rounds, body, [0, first], shapes)
+    session, start = tf.Session(), {first: rng.rand(1, size)}
+
+    def run() -> None:
+        session.run(rows, start)
+
+    return Step(run)
+
+
+def growing_graph(tf: ModuleType) -> Step:
+    """Three convolutions over 32 images, by a fetch that is new at each step."""
+    rng = np.random.RandomState(9)
+    x = tf.placeholder(tf.float32, [None, 32, 32, 3])
+    h: Any = x
+    for i, (inputs, outputs) in enumerate([(3, 32), (32, 32), (32, 64)]):
+        w = tf.get_variable(f"w{i}", [3, 3, inputs, outputs])
+        h = tf.nn.relu(tf.nn.conv2d(h, w, [1, 2, 2, 1], "SAME"))
+    means = tf.reduce_mean(h, [1, 2])
+    session, images = tf.Session(), rng.rand(32, 32, 32, 3)
+    session.run(tf.global_variables_initializer())
+
+    def run() -> None:
+        session.run(tf.argmax(means, 1), {x: images})
+
+    return Step(run)
+
+
 def _changing(tf: ModuleType, fetches: list[Any], feed: Callable[[], dict[Any, Any]]) -> Step:
     """Steps with sizes that change, after the first of them."""
     session = tf.Session()
@@ -426,6 +468,10 @@ WORKLOADS = (
     Workload("lstm", "LSTM language model step", 0.6, lstm),
     Workload("lengths", "LSTM training step, 1 to 100 elements", 1.0, lengths),
     Workload("batches", "convnet training step, 1 to 64 images", 2.0, batches),
+    Workload(
+        "growing_sequence", "loop that makes 40 rows of all before", 1.5, growing_sequence
+    ),
+    Workload("growing_graph", "three convolutions, a new fetch each time", 0.6, growing_graph),
     Workload("alexnet", "AlexNet step, batch 16", 1.2, alexnet),
     Workload("normal", "initialise 14 million, random_normal", 1.0, initializer("random_normal")),
     Workload(

@@ -147,3 +147,15 @@ def test_negative_powers_of_integers_fail() -> None:
     x = tf.constant([2]) ** tf.placeholder_with_default(tf.constant([-1]), [1])
     with pytest.raises(tf.errors.InvalidArgumentError, match="negative integer powers"):
         run(x)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_cubes_of_special_values(dtype: Any, interpret: str) -> None:
+    values = np.array([-np.inf, -2, -0.0, 0, 0.5, 1e3, 6e4, np.inf, np.nan], dtype)
+    x, cube = tf.placeholder(dtype, [None]), tf.placeholder(dtype, [])
+    with np.errstate(over="ignore"), tf.Session() as session:
+        fixed, fed = session.run([x**3, x**cube], {x: values, cube: 3})
+        expected = values * values * values
+    for found in (fixed, fed):
+        np.testing.assert_allclose(found, expected, 2e-3 if dtype == np.float16 else 1e-6)
+        np.testing.assert_array_equal(np.signbit(found[:4]), np.signbit(expected[:4]))
