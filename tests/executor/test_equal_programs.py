@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -136,14 +137,80 @@ def test_errors_name_the_operation_that_fails(traced):
     assert names[0] != names[1]
 
 
-def test_programs_go_with_their_graphs(traced):
-    before = len(equal_programs._programs)
-    with tf.Graph().as_default():
+def test_a_graph_that_is_built_again_compiles_nothing(traced):
+    values, counts = [], []
+    for _ in range(3):
+        with tf.Graph().as_default():
+            x, w, y = model()
+            labels = tf.placeholder(tf.int32, [None])
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=y)
+            step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(losses))
+            with tf.Session() as sess:
+                sess.run(tf.global_variables_initializer())
+                for i in range(3):
+                    sess.run(step, {x: np.full([4, 4], i, np.float32), labels: [0, 1, 2, 0]})
+                values.append(sess.run(w))
+                with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                    sess.run(step, {x: np.ones([4, 4]), labels: [0, 1, 2, 3]})
+                assert caught.value.op.graph is tf.get_default_graph()
+                np.testing.assert_array_equal(sess.run(w), values[-1])
+        counts.append(len(traced))
+    assert counts[0] == counts[1] == counts[2]
+    np.testing.assert_array_equal(values[0], values[2])
+
+
+def test_code_does_not_hold_the_session_that_compiled_it(traced):
+    with tf.Graph().as_default() as graph:
         x, w, y = model(5)
         with tf.Session() as sess:
             sess.run(w.initializer)
             sess.run(y, {x: np.ones([2, 4])})
-            assert len(equal_programs._programs) > before
-    del x, w, y, sess
+        gone = [weakref.ref(graph), weakref.ref(sess)]
+    assert equal_programs._kept
+    del x, w, y, sess, graph
     gc.collect()
-    assert len(equal_programs._programs) <= before
+    assert [ref() for ref in gone] == [None, None]
+
+
+def test_code_that_is_known_by_its_place_goes_with_its_program(traced):
+    def run():
+        with tf.Graph().as_default():
+            n = tf.placeholder(tf.int32, [])
+            total = tf.while_loop(lambda i, _: i < n, lambda i, x: (i + 1, x * 2), [0, 1.0])[1]
+            large = tf.reduce_sum(tf.constant(np.arange(1 << 15, dtype=np.float32)) * total[None])
+            with tf.Session() as sess:
+                return sess.run([total, large], {n: 3})
+
+    before = len(equal_programs._kept)
+    assert run()[0] == 8
+    assert len(equal_programs._kept) > before
+    gc.collect()
+    assert len(equal_programs._kept) == before
+    traced.clear()
+    assert run()[0] == 8
+    assert traced  # nothing was left of the first
+
+
+def test_only_so_much_code_is_kept(traced, monkeypatch):
+    monkeypatch.setattr(equal_programs, "MOST_KEPT", 3)
+    x, w, y = model()
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        for i in range(5):
+            sess.run(y + float(i), {x: np.ones([2, 4])})
+        assert len(equal_programs._kept) == 3
+        traced.clear()
+        sess.run(y + 4.0, {x: np.ones([2, 4])})
+        assert not traced
+        sess.run(y + 0.0 * 3, {x: np.ones([2, 4])})
+        assert len(traced) == 1
+
+
+def test_variables_that_change_their_shape_share_nothing(traced):
+    v = tf.Variable(np.ones(2, np.float32), validate_shape=False)
+    grown = tf.assign(v, np.ones(3, np.float32), validate_shape=False)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(tf.reduce_sum(v * 2.0)) == 4.0
+        sess.run(grown)
+        assert sess.run(tf.reduce_sum(v * 2.0)) == 6.0

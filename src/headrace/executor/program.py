@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,10 +11,10 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from headrace.executor import equal_programs
 from headrace.executor.beside import Beside
 from headrace.executor.compiling import timed
 from headrace.executor.early_checks import Covered
-from headrace.executor.equal_programs import twin_of
 from headrace.executor.evaluate import Tracing, Values
 from headrace.executor.flat_programs import flat, is_elementwise
 from headrace.executor.interrupts import NOBODY, LoopPolls, compiling
@@ -70,8 +71,6 @@ class InPlace(NamedTuple):
 
 
 NOTHING_LARGE = InPlace()
-#: Attributes of a program that are found out while it is traced.
-_LEARNT_FROM_TRACE = ("donates", "asks", "is_long", "takes_turns", "is_flat", "largest", "needed")
 
 
 class _HasChecks(Exception):
@@ -81,6 +80,10 @@ class _HasChecks(Exception):
 class _MayStop(Exception):
     """A program that was to reuse the buffers of old state may take long, so that its step may be
     given up: who reads would wait for what nobody wants."""
+
+
+class _Gone(Exception):
+    """The code of a program that has gone was to be traced once more."""
 
 
 class Program:
@@ -136,19 +139,28 @@ class Program:
         return self.asks or self.is_long or self.largest is not None
 
     @cached_property
-    def twin(self) -> Program | None:
-        """An equal program that has run before this one was compiled: its code serves for both."""
-        twin: Program | None = twin_of(self)
-        if twin is not None:
-            for name in _LEARNT_FROM_TRACE:
-                setattr(self, name, getattr(twin, name))
-        return twin
+    def _key(self) -> equal_programs.Key | None:
+        return equal_programs.key_of(self)
+
+    @cached_property
+    def shared(self) -> equal_programs.Code | None:
+        """The code of an equal program that had run before this one was compiled."""
+        code = equal_programs.code_for(self._key)
+        if code is not None:
+            code.teach(self)
+        return code
+
+    def prove(self) -> None:
+        """Note that it has run to its end, and leave its code to equal ones."""
+        if not self.proven:
+            self.proven = True
+            equal_programs.keep(self._key, self)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The compiled program; XLA reuses the buffers of state that nobody may need again."""
-        if self.twin is not None:
-            return self.twin.function
+        if self.shared is not None:
+            return self.shared.function
         region = self.region
         donated = list(range(len(region.donated))) if self.donates else []
         spare = len(self.recycled.positions)
@@ -158,10 +170,16 @@ class Program:
         donated += range(count, count + spare)
         has_loops = region.has_loops
 
+        # The code outlives this program: it must not hold its session.
+        own = weakref.ref(self)
+
         # A function of its own: bound methods are equal, so JAX would file what it compiles under
         # the method of a program that is given up, forget it with that, and compile once more.
         def program(*args: Any) -> Any:
-            return self._trace(args[:count], args[-1] if has_loops else None)
+            traced = own()
+            if traced is None:
+                raise _Gone
+            return traced._trace(args[:count], args[-1] if has_loops else None)
 
         if self.takes_turns:
             program = in_turn(program)
@@ -236,7 +254,7 @@ class Program:
                 lowered = self._traced(args).lower()
                 with compiling():
                     return lowered.compile()
-            except (_HasChecks, _MayStop) as why:
+            except (_Gone, _HasChecks, _MayStop) as why:
                 self._part_with(why)
 
     def _traced(self, args: Sequence[Any]) -> Any:
@@ -276,7 +294,7 @@ class Program:
         while True:
             try:
                 results = self._call(self._with_spare(args, token))
-            except (_HasChecks, _MayStop) as why:
+            except (_Gone, _HasChecks, _MayStop) as why:
                 self._part_with(why)
                 continue
             if self.recycled.positions:
@@ -286,7 +304,7 @@ class Program:
 
     def _call(self, args: Sequence[Any]) -> Any:
         # It has been compiled.
-        if self.proven or self.needed is not None or self.twin is not None:
+        if self.proven or self.needed is not None or self.shared is not None:
             return self._ran(self.function, args)
         self._traced(args)
         if self.region.has_loops or self.is_long:  # the call is no part of compiling
@@ -306,6 +324,9 @@ class Program:
     def _part_with(self, why: Exception) -> None:
         """Large state is changed in place, by a program without checks; else old state is kept."""
         del self.function
+        self.shared = None
+        if isinstance(why, _Gone):
+            return
         if isinstance(why, _HasChecks) and self.region.in_place.is_large:
             self.checks_first = True
         else:

@@ -421,7 +421,7 @@ class Region:
             raise watch.raised
         if watch.stopped:
             watch.check()  # what a loop gives that was ended means nothing
-        program.proven = True
+        program.prove()
         if outcome is not None:
             raise_failed(outcome, program.messages, explain)
         # Nothing has been written yet: a step that was given up meanwhile changes nothing.
