@@ -468,9 +468,7 @@ WORKLOADS = (
     Workload("lstm", "LSTM language model step", 0.6, lstm),
     Workload("lengths", "LSTM training step, 1 to 100 elements", 1.0, lengths),
     Workload("batches", "convnet training step, 1 to 64 images", 2.0, batches),
-    Workload(
-        "growing_sequence", "loop that makes 40 rows of all before", 1.5, growing_sequence
-    ),
+    Workload("growing_sequence", "loop that makes 40 rows of all before", 1.5, growing_sequence),
     Workload("growing_graph", "three convolutions, a new fetch each time", 0.6, growing_graph),
     Workload("alexnet", "AlexNet step, batch 16", 1.2, alexnet),
     Workload("normal", "initialise 14 million, random_normal", 1.0, initializer("random_normal")),
