@@ -214,3 +214,53 @@ def test_variables_that_change_their_shape_share_nothing(traced):
         assert sess.run(tf.reduce_sum(v * 2.0)) == 4.0
         sess.run(grown)
         assert sess.run(tf.reduce_sum(v * 2.0)) == 6.0
+
+
+def test_variables_of_other_shapes_have_errors_of_their_own(traced):
+    x = tf.placeholder(tf.float32, [None])
+
+    def of_any_shape(name, size):
+        initial = tf.placeholder_with_default(np.ones(size, np.float32), None)
+        return tf.get_variable(name, initializer=initial, validate_shape=False)
+
+    a, b = of_any_shape("a", 2), of_any_shape("b", 3)
+    first, second = tf.add(tf.exp(a), x, name="first"), tf.add(tf.exp(b), x, name="second")
+    with tf.Session() as sess:
+        sess.run([a.initializer, b.initializer])
+        np.testing.assert_allclose(sess.run(first, {x: [0.0, 1.0]}), [np.e, np.e + 1], 1e-6)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be equal") as caught:
+            sess.run(second, {x: [0.0, 1.0]})
+        assert caught.value.op is second.op
+
+
+def test_a_body_that_has_changed_is_another_body(traced):
+    x = tf.placeholder(tf.float32, [2])
+    _, y = tf.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, tf.multiply(y, 2.0, name="double")), [0, x]
+    )
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0]}), [8.0, 16.0])
+    (product,) = [op for op in y.op.attrs["body"].get_operations() if op.type == "Mul"]
+    product._update_input(1, product.inputs[0])
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0]}), [1.0, 256.0])
+
+
+def test_a_session_that_is_gone_leaves_no_variables(traced):
+    x, w, y = model()
+
+    def session_that_has_run():
+        sess = tf.Session()
+        sess.run(w.initializer)
+        sess.run(y, {x: np.ones([2, 4])})
+        return sess
+
+    first = session_that_has_run()
+    state = weakref.ref(first._engine.store)
+    traced.clear()
+    second = session_that_has_run()
+    assert not traced
+    del first
+    gc.collect()
+    assert state() is None
+    second.close()

@@ -24,9 +24,10 @@ import numpy as np
 from headrace.executor.region_options import static_key
 from headrace.executor.resources import ResourceHandle, StateKey
 from headrace.graph.dtypes import DType
+from headrace.graph.func_graph import FuncGraph
 from headrace.graph.shapes import TensorShape
 from headrace.ops.core.registry import find_op_def
-from headrace.passes.ir import Edge, Node
+from headrace.passes.ir import Edge, Node, version_of
 from headrace.settings import flags
 
 #: Of so many programs the code is kept; that which was used longest ago goes first.
@@ -206,7 +207,14 @@ class _KeyMaker:
         elif isinstance(value, _VALUES):
             return type(value), value
         self.by_value = False
+        if isinstance(value, FuncGraph):
+            return self._function(value)
         return id(value)
+
+    def _function(self, function: FuncGraph) -> tuple[Any, ...]:
+        """Of a body, which may have been changed since; and of the bodies in it."""
+        inner = [v for op in function._ops for v in op.attrs.values() if isinstance(v, FuncGraph)]
+        return (id(function), version_of(function), *map(self._function, inner))
 
 
 __all__ = ["MOST_KEPT", "Code", "Key", "code_for", "forget", "keep", "key_of"]

@@ -359,9 +359,14 @@ def partial_step(function: FuncGraph, tensors: Sequence[Tensor]) -> StepGraph:
     return step
 
 
+def version_of(function: FuncGraph) -> tuple[int, int, int]:
+    """What changes when the function does; not with the functions that it calls."""
+    return len(function._ops), function._mutations, len(function.outputs)
+
+
 def _steps(function: FuncGraph) -> dict[Any, Any]:
     """The steps made from a function as it is now."""
-    version = (len(function._ops), function._mutations, len(function.outputs))
+    version = version_of(function)
     cached = getattr(function, "_step", None)
     if cached is None or cached[0] != version:
         cached = (version, {})
