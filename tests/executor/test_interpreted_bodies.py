@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -75,6 +76,25 @@ def test_shapes_that_only_the_run_tells_are_looked_at():
         assert sess.run(y, {wide: [1, 2]}).tolist() == [[1, 2]] * 2
         with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
             sess.run(y, {wide: [1, 2, 3]})
+
+
+@pytest.mark.parametrize(
+    ("shape", "row", "good", "bad"),
+    [
+        ([None, None], lambda x: tf.matrix_diag_part(tf.cholesky(x)), np.eye(2), np.ones([2, 3])),
+        ([None], lambda x: x * tf.ones([2]), [1, 1], [1, 1, 1]),
+        ([None], lambda x: tf.where(x > 0, tf.ones([2]), tf.zeros([2])), [1, 1], [1, 1, 1]),
+    ],
+    ids=["one", "two", "three"],
+)
+def test_inputs_of_any_number_are_looked_at_in_each_round(shape, row, good, bad):
+    x = tf.placeholder(tf.float32, shape)
+    y = growing(3, lambda i, past: tf.concat([past, [row(x)]], 0))
+    with tf.Session() as sess:
+        assert sess.run(y, {x: good}).tolist() == [[1, 1]] * 3
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            sess.run(y, {x: bad})
+        assert sess.run(y, {x: good}).tolist() == [[1, 1]] * 3
 
 
 def test_a_body_is_made_once():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,13 @@ import numpy as np
 from headrace.executor.evaluate import (
     Evaluation,
     NeedsHost,
-    Prepared,
     TookTooLong,
     as_outputs,
     check_shapes,
     prepared,
     raise_as,
 )
+from headrace.ops.core.array_util import like_first
 from headrace.ops.core.registry import grouped
 from headrace.passes.ir import Edge, Node, StepGraph
 
@@ -33,25 +34,79 @@ def bound(node: Node) -> Callable[..., Any]:
     """A call of a node without effects that has an implementation on NumPy.
 
     Returns:
-        A function of its flat inputs, which gives its output, or a sequence if it has several.
+        A function of its flat inputs, which gives its outputs if it has several; else what `only`
+        makes its output of.
     """
     p = prepared(node)
-    assert p.interpret is not None
-    if p.groups is None and p.outputs == 1 and p.seen_shapes is None:
-        return partial(_single, p.interpret)
-    return partial(_general, p.interpret, node, p)
+    interpret = p.interpret
+    assert interpret is not None
+    if p.outputs != 1 or p.groups is not None:
+        interpret = partial(_grouped, interpret, p.groups, p.outputs)
+    if p.seen_shapes is None or _cannot_fail(node):
+        return interpret
+    return _checked(interpret, partial(_check, node, p.seen_shapes), len(node.inputs))
 
 
-def _single(interpret: Callable[..., Any], *args: Any) -> Any:
-    result = interpret(*args)
-    return result if type(result) is np.ndarray else as_outputs(result, 1)[0]
+def only(result: Any) -> Any:
+    """The output of a node that has one, given what its call returned."""
+    return as_outputs(result, 1)[0] if isinstance(result, (tuple, list)) else result
 
 
-def _general(interpret: Callable[..., Any], node: Node, p: Prepared, *args: Any) -> Any:
-    if p.seen_shapes is not None:
-        check_shapes(node, args, p.seen_shapes)
-    outputs = as_outputs(interpret(*grouped(args, p.groups)), p.outputs)
-    return outputs[0] if p.outputs == 1 else outputs
+def _grouped(
+    interpret: Callable[..., Any], groups: list[int | None] | None, count: int, *args: Any
+) -> Any:
+    result = interpret(*grouped(args, groups))
+    return result if count == 1 else as_outputs(result, count)
+
+
+def _cannot_fail(node: Node) -> bool:
+    """Whether the shape rule has nothing to say against any input."""
+    d = node.op_def
+    return d.shape is like_first and not d.requires and len(node.inputs) == 1
+
+
+def _check(node: Node, seen: set[Any], *args: Any) -> None:
+    check_shapes(node, args, seen)
+
+
+def _checked(
+    interpret: Callable[..., Any], check: Callable[..., None], count: int
+) -> Callable[..., Any]:
+    """A call that has the shapes of its inputs checked, unless they have come before."""
+    seen: set[Any] = set()
+
+    def call_of_one(a: Any) -> Any:
+        shape = getattr(a, "shape", None)
+        if shape not in seen:
+            check(a)
+            seen.add(shape)
+        return interpret(a)
+
+    def call_of_two(a: Any, b: Any) -> Any:
+        shapes = getattr(a, "shape", None), getattr(b, "shape", None)
+        if shapes not in seen:
+            check(a, b)
+            seen.add(shapes)
+        return interpret(a, b)
+
+    def call_of_several(*args: Any) -> Any:
+        shapes = tuple([getattr(a, "shape", None) for a in args])
+        if shapes not in seen:
+            check(*args)
+            seen.add(shapes)
+        return interpret(*args)
+
+    if count == 1:
+        return call_of_one
+    return call_of_two if count == 2 else call_of_several
+
+
+def taking(places: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+    """A function that takes what stands at some places of a list."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    first = places[0] if places else 0
+    return itemgetter(slice(first, first + len(places)))
 
 
 class _Call(NamedTuple):
@@ -59,13 +114,13 @@ class _Call(NamedTuple):
 
     Attributes:
         function: of the inputs, on NumPy; None for a node that the evaluation has to look at.
-        taken: places of its inputs.
+        take: its inputs out of the list of values.
         made: the place of its only output, if ``function`` gives that, or those of its outputs.
     """
 
     node: Node
     function: Callable[..., Any] | None
-    taken: tuple[int, ...]
+    take: Callable[[list[Any]], Sequence[Any]]
     made: int | range
 
 
@@ -91,16 +146,12 @@ class InterpretedBody:
         places.update(((node, i), first + i) for i in range(count))
         self._values += [None] * count
         if node.type == "Const":
-            self._values[first] = bound(node)()
+            self._values[first] = only(bound(node)())
             return
-        taken = tuple([places[edge] for edge in node.inputs])
-        if not p.pure or p.interpret is None:
-            self._calls.append(_Call(node, None, taken, range(first, first + p.outputs)))
-        elif p.outputs != 1:
-            self._calls.append(_Call(node, bound(node), taken, range(first, first + p.outputs)))
-        else:
-            is_simple = p.groups is None and p.seen_shapes is None
-            self._calls.append(_Call(node, p.interpret if is_simple else bound(node), taken, first))
+        function = bound(node) if p.pure and p.interpret is not None else None
+        made = first if function and p.outputs == 1 else range(first, first + p.outputs)
+        take = taking([places[edge] for edge in node.inputs])
+        self._calls.append(_Call(node, function, take, made))
 
     def run(self, evaluation: Evaluation, args: Sequence[Any]) -> list[Any]:
         """The fetches of the step for such feeds; whatever is raised names the user's op."""
@@ -108,21 +159,21 @@ class InterpretedBody:
         values[self._fed] = args
         look = evaluation.evaluate
         node: Node | None = None
-        given: list[Any] = []
+        given: Sequence[Any] = ()
         try:
-            for node, function, taken, made in self._calls:
-                given = [values[i] for i in taken]
-                result = look(node, given) if function is None else function(*given)
-                if isinstance(made, int):
-                    is_simple = not isinstance(result, (tuple, list))
-                    values[made] = result if is_simple else as_outputs(result, 1)[0]
+            for node, function, take, made in self._calls:
+                given = take(values)
+                result = look(node, list(given)) if function is None else function(*given)
+                if type(made) is int:
+                    values[made] = result if type(result) is np.ndarray else only(result)
                 else:
+                    assert isinstance(made, range)
                     for place, value in zip(made, result, strict=True):
                         values[place] = value
         except (NeedsHost, TookTooLong):
             raise
         except Exception as error:
-            raise_as(node, error, given)
+            raise_as(node, error, list(given))
         return [values[i] for i in self._given]
 
 
@@ -137,4 +188,4 @@ def body_of(step: StepGraph) -> InterpretedBody:
     return found
 
 
-__all__ = ["InterpretedBody", "body_of", "bound"]
+__all__ = ["InterpretedBody", "body_of", "bound", "only", "taking"]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace.executor.bodies import bound
+from headrace.executor.bodies import bound, only, taking
 from headrace.executor.borrowed import is_given_away
 from headrace.executor.evaluate import Prepared, prepared
 from headrace.executor.interrupts import is_ready
@@ -28,8 +28,8 @@ from headrace.graph.dtypes import resource, variant
 from headrace.ops.core.registry import grouped
 from headrace.passes.ir import Edge, Node
 
-#: What is called, where its inputs lie, and where its outputs go: one place, or several.
-_Call = tuple[Callable[..., Any], tuple[int, ...], int | range]
+#: What is called, how to take its inputs, and where its outputs go: one place, or several.
+_Call = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int | range]
 
 
 class BoundRegion:
@@ -86,16 +86,16 @@ class BoundRegion:
                 edge = node.inputs[node.op_def.effects.writes[0]]
                 place = places.setdefault(edge, len(places))
                 self._writes[place] = region.handles[edge]
-                taken = tuple([places[edge] for edge in node.inputs])
-                self._calls.append((partial(_updated, prepared(node)), taken, place))
+                take = taking([places[edge] for edge in node.inputs])
+                self._calls.append((partial(_updated, prepared(node)), take, place))
             elif node.op_def.name == "ReadVariableOp":
                 places[node, 0] = places[node.inputs[0]]
             elif not node.op_def.makes_handle:
                 first = len(places)
                 made = range(first, first + len(node.dtypes))
                 places.update(((node, i), place) for i, place in enumerate(made))
-                taken = tuple([places[edge] for edge in node.inputs])
-                self._calls.append((bound(node), taken, first if len(made) == 1 else made))
+                take = taking([places[edge] for edge in node.inputs])
+                self._calls.append((bound(node), take, first if len(made) == 1 else made))
         self._outputs = [*zip(outputs, map(places.__getitem__, region.outputs), strict=True)]
         given = {place for _, place in self._outputs}
         #: Variables whose values others get as they are: programs, perhaps, for which `moved` is.
@@ -127,11 +127,12 @@ class BoundRegion:
                     with self._options.scope():
                         values[place] = np.asarray(moved(store, handle, value))
             try:
-                for function, taken, made in self._calls:
-                    result = function(*[values[i] for i in taken])
-                    if isinstance(made, int):
-                        values[made] = result
+                for function, take, made in self._calls:
+                    result = function(*take(values))
+                    if type(made) is int:
+                        values[made] = result if type(result) is np.ndarray else only(result)
                     else:
+                        assert isinstance(made, range)
                         for place, value in zip(made, result, strict=True):
                             values[place] = value
             except Exception:  # the region meets it again, and tells
@@ -259,7 +260,7 @@ class NodeCall:
         except Exception:  # `HostRunner.run_node` meets it again, and tells
             return False
         if len(self._outputs) == 1:
-            table[self._outputs[0]] = result
+            table[self._outputs[0]] = only(result)
         else:
             for slot, value in zip(self._outputs, result, strict=True):
                 table[slot] = value

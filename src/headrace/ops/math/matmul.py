@@ -54,7 +54,7 @@ def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
 
 
 def _flip(x: Any, flip: bool) -> Any:
-    return np.swapaxes(x, -1, -2) if flip else x
+    return x.swapaxes(-1, -2) if flip else x
 
 
 def _dot_np(a: Any, b: Any, out: Any) -> Any:
@@ -62,7 +62,7 @@ def _dot_np(a: Any, b: Any, out: Any) -> Any:
     _require_equal(a.shape[-1], b.shape[-2], a, b)
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
         a, b = a.astype(np.float32), b.astype(np.float32)
-    return blas_threads.matmul(a, b).astype(out)
+    return blas_threads.matmul(a, b).astype(out, copy=False)
 
 
 def _matmul_np(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:

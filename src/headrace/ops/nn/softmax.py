@@ -30,7 +30,7 @@ def _shifted(logits: Any) -> Any:
     """Logits less the maximum of their row."""
     if logits.size == 0:
         return logits
-    return logits - logits.max(axis=-1, keepdims=True)
+    return logits - np.maximum.reduce(logits, axis=-1, keepdims=True)
 
 
 def _row_sums(x: Any) -> Any:
