@@ -154,13 +154,13 @@ def test_the_second_kind_of_input_waits(monkeypatch):
 def test_later_programs_of_a_session_wait(monkeypatch):
     calls = _compiled(monkeypatch)
     monkeypatch.setattr(waiting, "runs_to_pay", lambda *_: 3)
-    x = tf.placeholder(tf.float32, [None])
+    x, size = tf.placeholder(tf.float32, [None]), 200_000
     with tf.Session() as sess:
         for i in range(5):
             y = tf.reduce_sum(x * i)
             before = len(calls)
             for _ in range(4):
-                assert sess.run(y, {x: [1, 2]}) == 3 * i
+                assert sess.run(y, {x: np.ones(size)}) == size * i
             assert len(calls) - before == (3 if i < 3 else 1)
 
 

@@ -39,8 +39,19 @@ def test_a_region_is_interpreted_once_and_compiled_once(twice):
     x = tf.placeholder(tf.float32, [None])
     y, sess = op(x), tf.Session()
     for _ in range(5):
-        np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [2, 4])
+        np.testing.assert_array_equal(sess.run(y, {x: np.ones(200_000)}), np.full(200_000, 2))
     assert calls == ["interpret", "trace"]
+
+
+def test_sizes_that_only_the_run_tells_decide_each_for_itself(twice):
+    op, calls = twice
+    x = tf.placeholder(tf.float32, [None])
+    y, sess = op(x), tf.Session()
+    for size in (200_000, 2, 3, 200_000, 2):
+        for _ in range(2):
+            np.testing.assert_array_equal(sess.run(y, {x: np.ones(size)}), np.full(size, 2))
+    # The large one is compiled when it comes again, the small ones never.
+    assert calls == ["interpret", "trace", *["interpret"] * 6]
 
 
 def test_a_region_that_costs_less_than_a_call_is_never_compiled(twice):

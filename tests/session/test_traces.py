@@ -13,6 +13,8 @@ from headrace.executor import compiling
 from headrace.session.timeline import Timeline
 from headrace.settings import flags
 
+#: Elements of which a program makes something faster than NumPy does.
+LARGE = 200_000
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 
 
@@ -43,29 +45,29 @@ def test_a_full_trace_times_the_compiled_program(twice):
     x = tf.placeholder(tf.float32, [None])
     y, sess = op(x), tf.Session()
     for _ in range(3):
-        sess.run(y, {x: np.ones(5)})
+        sess.run(y, {x: np.ones(LARGE)})
     assert calls == ["interpret", "trace"]
-    value, (node,), _ = traced(sess, y, {x: np.ones(5)})
+    value, (node,), _ = traced(sess, y, {x: np.ones(LARGE)})
     assert calls == ["interpret", "trace"]  # it ran the program that was there
-    np.testing.assert_array_equal(value, np.full(5, 2))
+    np.testing.assert_array_equal(value, np.full(LARGE, 2))
     assert node.node_name == "region of 1 op to TestTwice"
     assert node.timeline_label == "region of 1 op to TestTwice = Region()"
     tensor = node.output[0].tensor_description
-    assert [d.size for d in tensor.shape.dim] == [5]
-    assert tensor.allocation_description.requested_bytes == 20
-    assert node.memory[0].total_bytes == 20
+    assert [d.size for d in tensor.shape.dim] == [LARGE]
+    assert tensor.allocation_description.requested_bytes == 4 * LARGE
+    assert node.memory[0].total_bytes == 4 * LARGE
 
 
 def test_a_compilation_has_a_span_of_its_own(twice):
     op, _ = twice
     x = tf.placeholder(tf.float32, [None])
     y, sess = op(x), tf.Session()
-    sess.run(y, {x: np.ones(5)})
-    _, nodes, _ = traced(sess, y, {x: np.ones(5)})
+    sess.run(y, {x: np.ones(LARGE)})
+    _, nodes, _ = traced(sess, y, {x: np.ones(LARGE)})
     assert [n.timeline_label.partition(" = ")[2] for n in nodes] == ["Compile()", "Region()"]
     compiled, ran = nodes
     assert compiled.all_start_micros + compiled.all_end_rel_micros <= ran.all_start_micros + 1
-    _, (ran,), _ = traced(sess, y, {x: np.ones(5)})
+    _, (ran,), _ = traced(sess, y, {x: np.ones(LARGE)})
     assert ran.timeline_label.endswith("= Region()")
 
 
@@ -124,10 +126,10 @@ def test_a_long_compilation_is_told_of_in_one_line(twice, caplog, monkeypatch):
     y, sess = op(x), tf.Session()
     with caplog.at_level(logging.INFO, logger="headrace"):
         for _ in range(4):
-            sess.run(y, {x: np.ones(5)})
+            sess.run(y, {x: np.ones(LARGE)})
     assert caplog.messages == [
         "Compiled region of 1 op to TestTwice for /job:localhost/replica:0/task:0/device:CPU:0 "
-        "in 12.3 s, because it runs for the 2nd time. Inputs: x:0 (5,)"
+        f"in 12.3 s, because it runs for the 2nd time. Inputs: x:0 ({LARGE},)"
     ]
 
 
@@ -152,5 +154,5 @@ def test_short_compilations_are_not_told_of(twice, caplog, monkeypatch):
     y, sess = op(x), tf.Session()
     with caplog.at_level(logging.INFO, logger="headrace"):
         for _ in range(3):
-            sess.run(y, {x: np.ones(5)})
+            sess.run(y, {x: np.ones(LARGE)})
     assert not caplog.messages

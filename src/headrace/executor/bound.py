@@ -21,7 +21,7 @@ from headrace.executor.evaluate import Prepared, prepared
 from headrace.executor.interrupts import is_ready
 from headrace.executor.policy import NEVER
 from headrace.executor.program import MOVED, Program, moved
-from headrace.executor.region import Region
+from headrace.executor.region import MAX_PROGRAMS, Region
 from headrace.executor.resources import ResourceHandle, ResourceStore
 from headrace.executor.runnable import Runnable
 from headrace.graph.dtypes import resource, variant
@@ -170,7 +170,7 @@ class BoundProgram:
         inputs, outputs: slots of the table of the step's values.
     """
 
-    __slots__ = ("_inputs", "_outputs", "_ready", "_region", "_store")
+    __slots__ = ("_inputs", "_outputs", "_ready", "_region", "_small", "_small_for", "_store")
 
     def __init__(
         self,
@@ -180,6 +180,9 @@ class BoundProgram:
         outputs: Sequence[int],
     ) -> None:
         self._region = region
+        #: What runs in place of programs where these would be slower, and for which shapes.
+        self._small: BoundRegion | None = None
+        self._small_for: set[tuple[tuple[int, ...], ...]] = set()
         self._store = store
         self._inputs = inputs
         self._outputs = outputs
@@ -189,9 +192,12 @@ class BoundProgram:
     def run(self, table: list[Any]) -> bool:
         """Run once, from the table to the table; returns whether there is such a program."""
         values = [table[slot] for slot in self._inputs]
+        if self._small is not None and tuple([v.shape for v in values]) in self._small_for:
+            return self._small.run(table)
         with self._store.lock:
             outputs = self._called(values)
         if outputs is None:
+            self._find_small(values)
             return False
         for slot, value in zip(self._outputs, outputs, strict=True):
             table[slot] = value
@@ -233,6 +239,17 @@ class BoundProgram:
         if not (more or program.recycled.positions):
             self._ready = _Ready([v.shape for v in values], program, program.function)
         return outputs
+
+    def _find_small(self, values: Sequence[Any]) -> None:
+        """See whether an earlier run has shown that NumPy is faster at such shapes."""
+        region = self._region
+        if not region.is_left_to_numpy(values) or not _is_stateless(region):
+            return
+        if self._small is None:
+            self._small = BoundRegion(region, self._store, self._inputs, self._outputs)
+        if len(self._small_for) == MAX_PROGRAMS:
+            self._small_for.clear()
+        self._small_for.add(tuple([v.shape for v in values]))
 
 
 class NodeCall:
@@ -310,10 +327,17 @@ def bound_call(
 
 def _stays_small(region: Region) -> bool:
     """Whether the region is always interpreted, in a moment, and computes with what it reads."""
+    return region.waiting.first >= NEVER and region.is_brief and _is_list_of_calls(region)
+
+
+def _is_stateless(region: Region) -> bool:
+    """Whether the region may be a list of calls, and has no state."""
+    return region.touched.is_empty and _is_list_of_calls(region)
+
+
+def _is_list_of_calls(region: Region) -> bool:
     return (
-        region.waiting.first >= NEVER
-        and region.is_brief
-        and not region.together.is_worth_it
+        not region.together.is_worth_it
         and all(node.dtypes[i] is not variant for node, i in region.outputs)
         and all(_is_bindable(node, region) for node in region.nodes)
     )

@@ -363,11 +363,11 @@ def _is_blas(node: Node) -> bool:
 def costs_less_as_run(
     nodes: Sequence[Node], values: Mapping[Node, Sequence[Any]], is_between: bool
 ) -> bool:
-    """Whether interpreting has taken less time than a program would, behind host ops.
+    """Whether interpreting has taken less time than a program would.
 
     For nodes whose sizes only the values tell, and which touch no state: what a queue runner, or a
-    map of a dataset, does to one record. The sizes are those of a program, so the rule still
-    depends on the graph alone.
+    map of a dataset, does to one record, and what feature columns do to a batch of ids. The sizes
+    are those of a program, so the rule still depends on the graph alone.
 
     Args:
         is_between: whether all comes from host ops.

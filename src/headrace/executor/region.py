@@ -229,7 +229,7 @@ class Region:
         from_host = all(
             n.op_def.host is not None or (views and n.op_def is FEED) for n, _ in self.dynamic
         )
-        return bool(self.dynamic) and from_host and not (touched.reads or touched.writes)
+        return bool(self.dynamic) and from_host and touched.is_empty
 
     @cached_property
     def reads_only(self) -> list[ResourceHandle] | None:
@@ -317,6 +317,11 @@ class Region:
             return None
         self.waiting.runs = program.last_run = self.waiting.runs + 1
         return program
+
+    def is_left_to_numpy(self, dynamic: Sequence[Any]) -> bool:
+        """Whether a run has shown that NumPy takes less time for such inputs than a program."""
+        program = self._programs.get((tuple([a.shape for a in dynamic]), ()))
+        return program is not None and not program.turn.is_open
 
     def run_quickly(
         self,
@@ -576,11 +581,8 @@ class Region:
         if self.sizes is not None:
             self.sizes.note(program, values)
         # Now the sizes are known: what NumPy does faster than XLA can be called is never compiled.
-        if (
-            program.turn.is_open
-            and (self.between_hosts or self.touched.is_behind_host(self.dynamic))
-            and costs_less_as_run(self.nodes, values, self.between_hosts)
-        ):
+        is_candidate = program.turn.is_open and self.touched.is_empty
+        if is_candidate and costs_less_as_run(self.nodes, values, self.between_hosts):
             program.turn.interpretations = NEVER
         return [values[n][i] for n, i in self.outputs]
 

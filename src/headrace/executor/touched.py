@@ -28,10 +28,10 @@ class RegionState:
         for node in nodes:
             self._add(node, handles)
 
-    def is_behind_host(self, inputs: Iterable[Edge]) -> bool:
-        """Whether the nodes have no state, and take something that only the host can compute."""
-        made_on_host = (d.host or (d.lower and d.interpret) for d in (n.op_def for n, _ in inputs))
-        return not (self.reads or self.writes) and any(made_on_host)
+    @property
+    def is_empty(self) -> bool:
+        """Whether the nodes have no state."""
+        return not (self.reads or self.writes)
 
     def _add(self, node: Node, handles: dict[Edge, ResourceHandle]) -> None:
         effects = node.op_def.effects
