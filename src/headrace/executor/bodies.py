@@ -44,7 +44,7 @@ def bound(node: Node) -> Callable[..., Any]:
         interpret = partial(_grouped, interpret, p.groups, p.outputs)
     if p.seen_shapes is None or _cannot_fail(node):
         return interpret
-    return _checked(interpret, partial(_check, node, p.seen_shapes), len(node.inputs))
+    return _checked(interpret, node, p.seen_shapes)
 
 
 def only(result: Any) -> Any:
@@ -65,40 +65,27 @@ def _cannot_fail(node: Node) -> bool:
     return d.shape is like_first and not d.requires and len(node.inputs) == 1
 
 
-def _check(node: Node, seen: set[Any], *args: Any) -> None:
-    check_shapes(node, args, seen)
-
-
-def _checked(
-    interpret: Callable[..., Any], check: Callable[..., None], count: int
-) -> Callable[..., Any]:
-    """A call that has the shapes of its inputs checked, unless they have come before."""
-    seen: set[Any] = set()
+def _checked(interpret: Callable[..., Any], node: Node, seen: set[Any]) -> Callable[..., Any]:
+    """A call that has the shapes of its inputs checked, unless they are among those seen."""
 
     def call_of_one(a: Any) -> Any:
-        shape = getattr(a, "shape", None)
-        if shape not in seen:
-            check(a)
-            seen.add(shape)
+        if (getattr(a, "shape", None),) not in seen:
+            check_shapes(node, (a,), seen)
         return interpret(a)
 
     def call_of_two(a: Any, b: Any) -> Any:
-        shapes = getattr(a, "shape", None), getattr(b, "shape", None)
-        if shapes not in seen:
-            check(a, b)
-            seen.add(shapes)
+        if (getattr(a, "shape", None), getattr(b, "shape", None)) not in seen:
+            check_shapes(node, (a, b), seen)
         return interpret(a, b)
 
     def call_of_several(*args: Any) -> Any:
-        shapes = tuple([getattr(a, "shape", None) for a in args])
-        if shapes not in seen:
-            check(*args)
-            seen.add(shapes)
+        check_shapes(node, args, seen)
         return interpret(*args)
 
-    if count == 1:
+    # One call of Python less where there are few inputs, as most nodes have.
+    if len(node.inputs) == 1:
         return call_of_one
-    return call_of_two if count == 2 else call_of_several
+    return call_of_two if len(node.inputs) == 2 else call_of_several
 
 
 def taking(places: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:

@@ -180,9 +180,10 @@ class BoundProgram:
         outputs: Sequence[int],
     ) -> None:
         self._region = region
-        #: What runs in place of programs where these would be slower, and for which shapes.
+        #: What runs in place of programs where these would be slower.
         self._small: BoundRegion | None = None
-        self._small_for: set[tuple[tuple[int, ...], ...]] = set()
+        #: The shapes of what comes in for which that is so; None if the region is no list of calls.
+        self._small_for: set[tuple[tuple[int, ...], ...]] | None = set()
         self._store = store
         self._inputs = inputs
         self._outputs = outputs
@@ -192,7 +193,8 @@ class BoundProgram:
     def run(self, table: list[Any]) -> bool:
         """Run once, from the table to the table; returns whether there is such a program."""
         values = [table[slot] for slot in self._inputs]
-        if self._small is not None and tuple([v.shape for v in values]) in self._small_for:
+        if self._small_for and tuple([v.shape for v in values]) in self._small_for:
+            assert self._small is not None
             return self._small.run(table)
         with self._store.lock:
             outputs = self._called(values)
@@ -243,9 +245,12 @@ class BoundProgram:
     def _find_small(self, values: Sequence[Any]) -> None:
         """See whether an earlier run has shown that NumPy is faster at such shapes."""
         region = self._region
-        if not region.is_left_to_numpy(values) or not _is_stateless(region):
+        if self._small_for is None or not region.is_left_to_numpy(values):
             return
         if self._small is None:
+            if not (region.touched.is_empty and _is_list_of_calls(region)):
+                self._small_for = None
+                return
             self._small = BoundRegion(region, self._store, self._inputs, self._outputs)
         if len(self._small_for) == MAX_PROGRAMS:
             self._small_for.clear()
@@ -330,12 +335,8 @@ def _stays_small(region: Region) -> bool:
     return region.waiting.first >= NEVER and region.is_brief and _is_list_of_calls(region)
 
 
-def _is_stateless(region: Region) -> bool:
-    """Whether the region may be a list of calls, and has no state."""
-    return region.touched.is_empty and _is_list_of_calls(region)
-
-
 def _is_list_of_calls(region: Region) -> bool:
+    """Whether the region can run as one, one node after another: `BoundRegion`."""
     return (
         not region.together.is_worth_it
         and all(node.dtypes[i] is not variant for node, i in region.outputs)
